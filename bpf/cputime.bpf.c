@@ -53,9 +53,9 @@ static __always_inline __u64 exec_time(struct task_struct *task, __u64 now_ns)
 }
 
 /*
- * Return: the account of a thread, or NULL. Linux 6.18 sometimes does not call on_free(): on a busy
- * machine, for one of 300 processes. A later thread with the same address then finds the earlier
- * thread's account, and removes that account.
+ * Return: the account of a thread, or NULL. On a busy machine, Linux 6.18 does not call on_free()
+ * for one of 300 processes. A later thread with the same address then finds the earlier thread's
+ * account, and removes that account.
  */
 static __always_inline struct xpu_cpu_time *lookup_time(const struct task_struct *task)
 {
@@ -81,9 +81,9 @@ static __always_inline void forget_time(const struct task_struct *task)
 }
 
 /*
- * Opens the account of the current thread in the image @proc. The records so far contain the
- * thread's first @exec_ns of CPU time, which it reached at @told_ns. @flags: BPF_ANY, or
- * BPF_NOEXIST to keep an account that a sample has just opened. Return: NULL if the map is full.
+ * Opens the account of the current thread in the image @proc. The records up to @told_ns contain
+ * the thread's first @exec_ns of CPU time. @flags: BPF_ANY, or BPF_NOEXIST to keep an account that
+ * a sample has just opened. Return: the account, or NULL if the map is full.
  */
 static __always_inline struct xpu_cpu_time *
 open_time(struct task_struct *task, const struct xpu_proc *proc, __u64 exec_ns, __u64 told_ns,
@@ -100,8 +100,8 @@ open_time(struct task_struct *task, const struct xpu_proc *proc, __u64 exec_ns, 
 }
 
 /*
- * Return: the account of the current thread, which has run for @exec_ns since its birth, at
- * @now_ns; NULL if the map is full. If a thread began before the recording of its image, its CPU
+ * Return: the account of the current thread; NULL if the map is full. At @now_ns, the thread has
+ * run for @exec_ns since its birth. If a thread began before the recording of its image, its CPU
  * time before its first sample is unknown, and at most one period is counted.
  */
 static __always_inline struct xpu_cpu_time *
@@ -204,8 +204,8 @@ static __always_inline void end_time(struct task_struct *task, const struct xpu_
 	/* Update the account first, because a sample may be taken before the record is sent. */
 	ns = exec_ns - __sync_lock_test_and_set(&t->exec_ns, exec_ns);
 	if ((__s64)ns < 0)
-		__sync_fetch_and_add(&t->exec_ns, -ns);	/* samples have counted more: see
-							 * on_free() */
+		__sync_fetch_and_add(&t->exec_ns, -ns);	/* samples have counted too much:
+							 * see on_free() */
 	send_rest(t->proc_id, t->tid, t->told_ns, now_ns, ns);
 	t->told_ns = t->end_ns = now_ns;
 }

@@ -70,7 +70,7 @@ static __always_inline bool is_dumpable(struct mm_struct *mm)
 	return (flags & DUMPABLE_MASK) == DUMPABLE_USER;
 }
 
-/* A set of capabilities is two words before Linux 6.3, then one; both have the same bytes. */
+/* Before Linux 6.3, a set of capabilities is two words; later, one word with the same bytes. */
 #define READ_CAPS(cred, field)							\
 ({										\
 	__u64 _caps = ~0ull;							\
@@ -171,9 +171,10 @@ static __always_inline void tell_stop(struct xpu_proc *proc)
 }
 
 /*
- * Whether to continue to record the process of @task, whose entry is @proc. If not, stops its
- * recording: at the current time if an exec is the reason; otherwise at the time of the last check
- * that the process passed, since it is unknown when the process changed.
+ * Whether to continue to record the process of @task, whose entry is @proc. If not, stops the
+ * recording. If an exec is the reason, the recording stops at the current time. Otherwise it stops
+ * at the time of the last check that the process passed, since it is unknown when the process
+ * changed.
  */
 static __noinline bool is_recorded(struct task_struct *task, struct xpu_proc *proc)
 {

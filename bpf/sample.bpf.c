@@ -53,8 +53,9 @@ static __always_inline struct xpu_proc *sampled_process(struct task_struct *task
 }
 
 /*
- * Puts the kernel frames into @r, followed by Python frames and a copy of the stack; or, if the
- * stack is not copied, by the frames along frame pointers. Return: the total number of bytes.
+ * Puts the kernel frames into @r, then the Python frames and a copy of the stack. If the stack is
+ * not copied, the frames along frame pointers follow the kernel frames instead. Return: the total
+ * number of bytes.
  */
 static __always_inline __u32 read_stacks(struct bpf_perf_event_data *ctx, struct task_struct *task,
 					 struct xpu_proc *proc, struct xpu_ring_sample *r)

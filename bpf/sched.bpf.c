@@ -49,8 +49,8 @@ struct {
 } off_stacks SEC(".maps");
 
 /*
- * One for each CPU. Samples have their own scratch memory, because a sample may interrupt a task
- * switch.
+ * Each CPU has one struct off_scratch. Samples have their own scratch memory, because a sample may
+ * interrupt a task switch.
  */
 struct off_scratch {
 	__u8 record[sizeof(struct xpu_ring_off_stack) + 2 * OFF_STACK_BYTES + PYTHON_BYTES +
@@ -145,8 +145,8 @@ static __always_inline __u32 off_kind(struct task_struct *task, unsigned int sta
 }
 
 /*
- * Reads Linux's frames and, with @user, the user's frames after them, along frame pointers. Return:
- * the bytes of both kinds of frames.
+ * Reads Linux's frames. With @user, puts the user's frames along frame pointers after Linux's
+ * frames. Return: the number of bytes of all frames.
  */
 static __always_inline __u32 read_frames(void *ctx, struct xpu_ring_off_stack *r, bool user,
 					 long *user_bytes)

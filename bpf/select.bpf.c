@@ -88,8 +88,8 @@ static __noinline bool is_wanted(struct task_struct *task)
 }
 
 /*
- * Counts the child of a process that may not be recorded, and puts it into the map "wanted",
- * because it may execute a program that may be recorded.
+ * Counts @child, whose parent may not be recorded. Puts @child into the map "wanted", because
+ * @child may execute a program that may be recorded.
  */
 static __always_inline void leave_child_alone(struct task_struct *child)
 {

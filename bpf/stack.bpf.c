@@ -19,7 +19,7 @@
 #define PYTHON_TS_NEXT	8		/* PyThreadState.next, in all versions */
 #define PYTHON_OWNED_BY_CSTACK	3
 
-/* Bytes of the stack to copy; Python's frames are then recorded, too. 0: follow frame pointers. */
+/* Bytes of the stack to copy, in addition to Python's frames; 0: follow frame pointers instead. */
 const volatile __u32 sample_stack_bytes = 0;
 const volatile __u32 blind_stack_bytes = 0;	/* bytes to copy if the stack's end is unknown */
 
@@ -37,8 +37,8 @@ struct {
 } pythons SEC(".maps");
 
 /*
- * A copy of the target's memory, around a frame. The numbers must be in a map: on the BPF stack,
- * the verifier would follow each of their possible values.
+ * A copy of the target's memory, around a frame. The numbers must be in a map: if they were on the
+ * BPF stack, the verifier would follow each of their possible values.
  */
 struct python_copy {
 	__u64 start;			/* the address in the target */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * The BPF programs on the shim's probe sites, which read the exact correlation ids and the finished
- * device work, and the programs that follow the target's process tree. The other *.bpf.c files have
+ * The BPF programs on the shim's probe sites read the exact correlation ids and the finished device
+ * work. Other programs in this file follow the target's process tree. The other *.bpf.c files have
  * the programs for CPU samples and off-CPU time.
  *
  * A uprobe program can be preempted by another task that enters the same program on the same CPU,
@@ -49,7 +49,7 @@ bool no_children = false;		/* do not record children of recorded processes */
  */
 const volatile char filter_comm[XPU_COMM_LEN] = "";
 const volatile __u64 filter_cgroup = 0;		/* the inode of the cgroup's directory; 0: any */
-const volatile __u32 filter_hierarchy = 0;	/* number of that hierarchy; 0: cgroup v2 */
+const volatile __u32 filter_hierarchy = 0;	/* number of the cgroup's hierarchy; 0: cgroup v2 */
 
 /* Number of children that called CUDA before the loader had raised their shim's semaphores. */
 __u64 nr_late = 0;
@@ -225,7 +225,7 @@ static __always_inline __u32 task_pid(struct task_struct *task)
  * new_process - give a process image an id and tell the loader
  * @task: a task of the process
  * @how: XPU_MISC_PROCESS_*
- * @parent: the image that it was made from, or NULL
+ * @parent: the image that the new image was made from, or NULL
  */
 static __always_inline void new_process(struct task_struct *task, __u16 how,
 					const struct xpu_proc *parent)
@@ -422,7 +422,7 @@ static __noinline int drop_log(const struct xpu_ring_log *r)
  * @proc_id: its image
  * @s: its scratch memory
  * @user_log: the address of the struct xpu_log
- * @end: the number of the entry to stop before; 0: the head
+ * @end: stop before the entry with this number; 0: stop at the head
  * @own: send only if the log belongs to @task
  */
 static __always_inline void send_log(struct task_struct *task, __u32 proc_id, struct scratch *s,
@@ -514,7 +514,7 @@ static __always_inline void forget_log(struct task_struct *task)
 /*
  * Sends logs before on_exit() does: before Linux 6.16, on_exit() runs after the thread's memory was
  * freed. When a process is killed, ends or execs, each of its threads gets a SIGKILL, except the
- * thread that causes it. Entries that are sent twice are recognized by their numbers.
+ * thread that caused the end or exec. Entries that are sent twice are recognized by their numbers.
  */
 SEC("tp_btf/signal_deliver")
 int BPF_PROG(on_deliver, int sig, struct kernel_siginfo *info, struct k_sigaction *action)
@@ -530,9 +530,8 @@ int BPF_PROG(on_deliver, int sig, struct kernel_siginfo *info, struct k_sigactio
 }
 
 /*
- * Runs before the current task's memory is replaced. Linux has this tracepoint since 6.10. The
- * program is of type raw_tp, because older kernels load a raw_tp program, and refuse only to attach
- * it.
+ * Runs before the current task's memory is replaced. Linux 6.10 added this tracepoint. The program
+ * is of type raw_tp, because older kernels load such a program, and fail only when it is attached.
  */
 SEC("raw_tp/sched_prepare_exec")
 int on_prepare_exec(void *ctx)

@@ -29,7 +29,7 @@ enum xpu_stop {
 	XPU_STOP_LEFT_ALONE,		/* never recorded: the image belongs to another user */
 };
 
-/* Why a process is recorded at its next event. */
+/* Why a process is in the map "wanted". */
 enum xpu_wanted {
 	XPU_WANTED = 1,
 	XPU_WANTED_DENIED,		/* belonged to another user when last checked; counted
@@ -41,27 +41,27 @@ struct xpu_proc {
 	__u32	proc_id;
 	__u32	pid;			/* in the loader's pid namespace */
 	__u32	unsampled;		/* still the loader's image, before the target's exec */
-	__u32	python_from;		/* the image that this one inherited its interpreter from,
-					 * or 0 */
+	__u32	python_from;		/* the image from which this image inherited its
+					 * interpreter, or 0 */
 	__u32	stop;			/* enum xpu_stop */
 	__u32	execs;			/* an exec is replacing the image */
-	__u64	ok_ns;			/* when the invoker last passed the check */
+	__u64	ok_ns;			/* when the process last passed the check */
 	__u64	stop_ns;		/* no later events are recorded */
-	__u64	in_window;		/* with windows: when the open window opened, or 0 */
+	__u64	in_window;		/* when the current window opened; 0: no window is open */
 	__s64	late_ns;		/* CPU time of ended threads that is not sent yet */
-	__u64	begin_ns;		/* a thread born earlier may have run before the
-					 * recording */
+	__u64	begin_ns;		/* a thread that began before this time may have run
+					 * before the recording */
 };
 
 /* Counts the losses of a process image; the key is its proc_id. */
 struct xpu_loss {
-	__u64	nr_launches;		/* launches lost: the ring was full, or no scratch memory */
+	__u64	nr_launches;		/* lost launches: the ring was full, or memory was short */
 	__u64	nr_ranges;		/* NVTX range events, lost for the same reasons */
 	__u64	nr_unread;		/* slots, log entries and batches that were unreadable, or
 					 * of an unknown version */
-	__u64	nr_batches;		/* batches lost: the ring was full */
-	__u64	nr_waits;		/* waits for the device lost: the ring was full */
-	__u64	nr_allocs;		/* memory events lost: the ring was full */
+	__u64	nr_batches;		/* lost batches: the ring was full */
+	__u64	nr_waits;		/* lost waits for the device: the ring was full */
+	__u64	nr_allocs;		/* lost memory events: the ring was full */
 };
 
 /* How much of a thread's CPU time is in records. */
@@ -116,9 +116,9 @@ struct xpu_thread_state {
 };
 
 /*
- * A thread's timestamps never go backwards, so its times add up to its life: a timestamp before the
- * previous one counts as equal to it. Such timestamps occur because the wakeup has the timestamp of
- * one CPU's clock, and the start of running has the timestamp of another CPU's clock. If the BPF
+ * A timestamp that is earlier than the thread's previous timestamp counts as equal to the previous
+ * timestamp, so the thread's times add up to its life. Earlier timestamps occur because one CPU's
+ * clock times the wakeup, and another CPU's clock times the start of running. If the BPF
  * program missed the switch to a thread, the time of the switch is computed from the kernel's sum
  * of the thread's running time.
  */

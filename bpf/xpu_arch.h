@@ -120,7 +120,7 @@ static const __u8 kind_of_call[512] = {
 	[18] = IO,
 	[19] = IO,
 	[20] = IO,
-	[295] = IO,	/* preadv, pwritev and their like */
+	[295] = IO,	/* preadv, pwritev, preadv2, pwritev2 */
 	[296] = IO,
 	[327] = IO,
 	[328] = IO,
@@ -169,8 +169,8 @@ static __always_inline __u64 arch_strip(__u64 ra)
 #define arch_tls(task)		BPF_CORE_READ(task, thread.uw.tp_value)
 
 /*
- * Whether @self is the address of the thread's struct pthread of the C library. The register points
- * to the end of this struct, which has about 2000 bytes.
+ * Whether @self is the address of the struct pthread that the C library keeps for the thread. @tls
+ * points to the end of this struct, which has about 2000 bytes.
  */
 static __always_inline bool arch_is_self(__u64 tls, __u64 self)
 {

@@ -102,7 +102,7 @@ static const struct py_layout py_layouts[] = {
 #define BYTES_SIZE	16
 #define BYTES_DATA	32
 #define STR_LENGTH	16
-#define STR_HASH	24		/* a hash of -1 is not computed yet */
+#define STR_HASH	24		/* the hash is -1 until it is computed */
 #define STR_STATE	32
 #define STATE_KIND(s)	((s) >> 2 & 7)	/* bytes per character */
 #define STATE_COMPACT	0x20

@@ -22,7 +22,7 @@
  *	one page	struct xpu_shm_reader, written by xpuload
  *	one page	struct xpu_shm_writer, written by the process
  *	XPU_SHM_NR_THREADS times XPU_SHM_THREAD_BYTES
- *			each the first pages of a thread that launches, with its struct xpu_log
+ *			each has the first pages of a launching thread, with its struct xpu_log
  *	ring_bytes	the ring
  *
  * A record in the ring is a word, struct xpu_shm_word, followed by as many bytes as the word says.
@@ -32,10 +32,10 @@
  * before it could write its word, the next nonzero word begins the next record.
  *
  * If xpuload has no perf events (XPU_SHM_WANTS_MAPS), the process also writes its executable
- * mappings as MMAP records: all of them before its first launch, later the added ones. A timestamp
- * of 0 means that the mapping may be as old as the image; any other timestamp means that the
- * mapping did not exist at that time. A thread writes its name as a COMM record before its first
- * launch. The pids of these records are 0.
+ * mappings as MMAP records: all mappings before its first launch, and added mappings later. A
+ * timestamp of 0 means that the mapping may be as old as the image; any other timestamp means that
+ * the mapping did not exist at that time. A thread writes its name as a COMM record before its
+ * first launch. The pids of these records are 0.
  *
  * Entries that are still in a thread's log when its process ends are read from the thread's pages.
  *
@@ -49,9 +49,9 @@
 #include <linux/types.h>
 
 /*
- * "NAME:TOKEN:FLAGS:RING:COUNTS": NAME is the socket in the abstract namespace; the others are in
- * hexadecimal digits: the token, the flags, ring_bytes, and the id of the struct xpu_shm_counts, or
- * ffffffff
+ * "NAME:TOKEN:FLAGS:RING:COUNTS". NAME is the socket in the abstract namespace. The other parts are
+ * hexadecimal numbers: the token, the flags, ring_bytes, and the id of the struct xpu_shm_counts,
+ * or ffffffff.
  */
 #define XPU_SHM_ENV		"XPUSHIM_SHM"
 #define XPU_SHM_ENV_BYTES	128	/* room for the value */
@@ -134,7 +134,7 @@ struct xpu_shm_writer {
 	__u64	head;			/* bytes reserved by writers since the beginning */
 	__u32	nr_threads;		/* number of threads whose pages have been used */
 	__u32	log_at;			/* offset of the struct xpu_log in a thread's pages */
-	__u64	dropped[XPU_SHM_NR_LOST];	/* lost because the ring was full, by kind */
+	__u64	dropped[XPU_SHM_NR_LOST];	/* number of losses by kind: the ring was full */
 	__u64	told_unloads;		/* number of code unloads before the mappings in the ring
 					 * were read */
 	__u64	met_unloads;		/* highest number of code unloads that a launch has seen */

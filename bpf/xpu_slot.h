@@ -38,9 +38,9 @@ struct xpu_slot {
 	__u64	frames;			/* address of nr_frames return addresses, innermost first;
 					 * for an instruction that a signal interrupted, its address
 					 * plus one */
-	__u64	graph_node_id;		/* not 0: this is no launch, but a new graph node, made by
-					 * the captured launch correlation_id; or made explicitly,
-					 * if correlation_id is 0 */
+	__u64	graph_node_id;		/* not 0: this is no launch, but a new graph node. The
+					 * captured launch correlation_id made the node; if
+					 * correlation_id is 0, the node was made explicitly */
 	/* If wait_ns is not 0, this is not a launch, but a call that waited for the device. */
 	__u64	wait_start_ns;		/* CLOCK_MONOTONIC */
 	__u64	wait_ns;
@@ -117,15 +117,16 @@ struct xpu_log_alloc {
 #define XPU_ALLOCATOR_TORCH	1
 
 /*
- * As many as possible, because each sending of a log evicts the program from the CPU's caches. The
- * entries and the data before them must fit into XPU_SHM_THREAD_BYTES, and into a copy that Linux
- * keeps for each thread, whose size is a power of two: four pages.
+ * A log has as many entries as possible, because each sending of a log evicts the program from the
+ * CPU's caches. The entries and the data before them must fit into XPU_SHM_THREAD_BYTES. A copy of
+ * them must fit into the scratch memory that Linux keeps for each thread. The size of this memory
+ * is a power of two: four pages.
  */
 #define XPU_LOG_ENTRIES	992
 
 /*
- * Launches of a thread that are not yet sent: the entries with numbers in [tail, head). Entry n is
- * in entries[n % XPU_LOG_ENTRIES], and the unsent entries never wrap around the array's end.
+ * The unsent launches of a thread: the entries with numbers in [tail, head). Entry n is in
+ * entries[n % XPU_LOG_ENTRIES], and the unsent entries never wrap around the array's end.
  */
 struct xpu_log {
 	__u32	size;			/* XPU_LOG_BYTES */
@@ -235,10 +236,10 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
 
 /*
  * Each site has a switch next to it, an instruction that is never run. The loader attaches to the
- * site in every process, without a semaphore, so that calls of the site are never missed, and to
- * the switch, with the site's semaphore, only in processes that should be awake. So a forked child,
- * which inherits the semaphores of its recorded parent, loses nothing before the loader knows the
- * child.
+ * site in every process, without a semaphore, so that calls of the site are never missed. It
+ * attaches to the switch, with the site's semaphore, only in processes that should be awake. So a
+ * forked child, which inherits the semaphores of its recorded parent, loses nothing before the
+ * loader knows the child.
  */
 #define XPU_SWITCH_SUFFIX	"_switch"
 
@@ -287,8 +288,8 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
 #define XPU_RUN_ENV		"XPUSHIM_RUN"
 
 /*
- * The variable by which the CUDA driver finds the shim, and a variable that saves the user's own
- * value: the name of a library that the shim then loads, too.
+ * The CUDA driver finds the shim by the first variable. The second variable saves the user's own
+ * value of the first variable: the name of a library that the shim then loads, too.
  */
 #define XPU_INJECTION_ENV	"CUDA_INJECTION64_PATH"
 #define XPU_CHAIN_ENV		"XPUSHIM_CHAIN_INJECTION"
@@ -299,7 +300,10 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
 	XPU_SAMPLES_ENV, XPU_WAITS_ENV, XPU_API_ENV, XPU_CUPTI_ENV, XPU_STALLS_ENV,	\
 	XPU_CAPTURE_ENV, XPU_MEMORY_ENV, XPU_MIGRATIONS_ENV
 
-/* How the shim makes call chains, "auto", "fp" or "dwarf", and their maximum number of frames. */
+/*
+ * How the shim makes call chains: "auto", "fp" or "dwarf". The second variable is the maximum
+ * number of frames in a chain.
+ */
 #define XPU_CALL_GRAPH_ENV	"XPUSHIM_CALL_GRAPH"
 #define XPU_MAX_FRAMES_ENV	"XPUSHIM_MAX_FRAMES"
 

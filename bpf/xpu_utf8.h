@@ -28,8 +28,8 @@ static inline char *utf8__put(char *to, uint32_t c)
 
 /*
  * Writes a character of a Python string, whatever its value. Python stores a byte of a file name
- * that is not UTF-8 as a lone surrogate, for which the original byte is written. Never writes a
- * NUL.
+ * that is not UTF-8 as a lone surrogate. For such a surrogate, this writes the original byte. Never
+ * writes a NUL.
  */
 static inline char *utf8__put_python(char *to, uint32_t c)
 {

@@ -272,7 +272,7 @@ static size_t distance_within(const char *typed, const char *known)
 
 	if (strlen(known) > CMDLINE_MAX_NAME || !len)
 		return SIZE_MAX;
-	/* A user who types --frequency means --freq; leak means leaked. */
+	/* A user who types --frequency means --freq, and a user who types leak means leaked. */
 	if ((strlen(known) > 2 && !strncmp(typed, known, strlen(known))) ||
 	    (len > 2 && !strncmp(typed, known, len)))
 		return 0;
@@ -382,7 +382,7 @@ static void explain(const struct cmdline *c, int value, char *const argv[])
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
-/* Return: the has_arg value for getopt_long() of an option. */
+/* Return: the option's has_arg value for getopt_long(). */
 static int option__takes(const struct cmdline_option *o)
 {
 	return !o->arg ? no_argument : *o->arg == '[' ? optional_argument : required_argument;

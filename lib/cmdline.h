@@ -24,14 +24,14 @@ struct cmdline_given {
 	const struct cmdline *cmdline;
 	const struct cmdline_option *option;
 	const char *arg;		/* NULL if the option has no argument */
-	int argc;			/* for functions that also use the words from
-					 * argv[optind] */
+	int argc;			/* for functions that also use argv[optind] and the
+					 * words after it */
 	char **argv;
 };
 
 /*
  * Sets the value of an option. @target: as passed to cmdline__parse(). Return: 0, CMDLINE_DONE, or
- * -errno after the error message.
+ * -errno after printing the error.
  */
 typedef int cmdline_set_fn(void *target, const struct cmdline_given *given);
 
@@ -49,8 +49,9 @@ struct cmdline_option {
 	uint32_t use, group;		/* for the program's own purposes */
 
 	/*
-	 * Lines, without the last \n. NULL if the next option's help covers this option, too. "%s"
-	 * stands for the text that @list makes, or, if @list is NULL, for the names.
+	 * The lines of help, without the last \n. NULL if the next option's help covers this
+	 * option, too. "%s" stands for the text that @list makes, or, if @list is NULL, for the
+	 * names.
 	 */
 	const char *help;
 	void (*list)(char *buf, size_t size);
@@ -142,8 +143,8 @@ cmdline_set_fn cmdline__set_flag, cmdline__set_value, cmdline__set_string, cmdli
 #define CMDLINE_STRING(m) \
 	.set = cmdline__set_string, .member = CMDLINE_MEMBER(const char *, m)
 /*
- * Sets a uint32_t to the argument. RANGE is for a row whose own function calls
- * cmdline__set_number().
+ * CMDLINE_NUMBER sets a uint32_t to the argument. CMDLINE_RANGE is for a row whose own function
+ * calls cmdline__set_number().
  */
 #define CMDLINE_NUMBER(m, least, most)	.set = cmdline__set_number, CMDLINE_RANGE(m, least, most)
 #define CMDLINE_RANGE(m, least, most)	.min = least, .max = most, \

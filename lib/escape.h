@@ -17,7 +17,7 @@ enum escape {
 	 * which make a terminal show text in another order.
 	 */
 	ESCAPE_TEXT,
-	/* A frame of a folded line: like TEXT, and ';', which separates frames, becomes ':'. */
+	/* A frame of a folded line: like TEXT, but ';' becomes ':', since ';' separates frames. */
 	ESCAPE_FOLDED,
 	/* Inside the quotes of a JSON string: \", \\, and \uXXXX where TEXT has '?'. */
 	ESCAPE_JSON,
@@ -50,7 +50,7 @@ size_t escape__plain(const char *s);
 void escape__print(FILE *f, const char *s, enum escape how);
 
 /*
- * Copies as many whole characters of @s as fit into @to, which has @len bytes (not 0), and a NUL.
+ * Copies as many whole characters of @s as fit, and a NUL, into @to, which has @len bytes (not 0).
  * Return: the length of the copy, without the NUL.
  */
 size_t escape__line(char *to, size_t len, const char *s, enum escape how);

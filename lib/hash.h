@@ -30,7 +30,7 @@
 	}								\
 	new_; })
 
-/* Finds an entry by its key, which is a number, or adds one. Return: the entry, or NULL. */
+/* Finds the entry whose key is the number @value, or adds it. Return: the entry, or NULL. */
 #define HASH_GET(head, member, value) ({				\
 	typeof((head)->member) key_ = (value);				\
 	typeof(head) entry_;						\

@@ -19,8 +19,8 @@ char *human__bytes(char buf[HUMAN_MAX], uint64_t bytes);
 char *human__count(char buf[HUMAN_MAX], uint64_t n);
 
 /*
- * Puts a number into @buf, with @digits after the point, and from 100000 on with a prefix of its
- * unit, as " k" to " T": "90.2", "2.0 T". Return: @buf.
+ * Puts a number into @buf, with @digits after the point. A number of at least 100000 gets a
+ * prefix of its unit, " k" to " T": "90.2", "2.0 T". Return: @buf.
  */
 char *human__number(char buf[HUMAN_MAX], double value, int digits);
 

@@ -31,7 +31,7 @@ static struct {
 	bool other;
 	uid_t uid;
 	gid_t gid;
-	struct groups groups;		/* if v is NULL: the program's own groups */
+	struct groups groups;		/* if groups.v is NULL: the program's own groups */
 	struct groups own;
 } invoker;
 

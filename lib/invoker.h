@@ -5,7 +5,7 @@
  * Under sudo, or installed set-user-ID, a program has more rights than the user who called it. That
  * user is its invoker. Between invoker__enter() and invoker__leave() files are opened, made,
  * renamed and removed with the invoker's rights, so that the program does to files only what the
- * invoker could do. Any other program is its own invoker, and these functions do nothing.
+ * invoker could do. In any other program, these functions do nothing.
  */
 #ifndef LIB_INVOKER_H
 #define LIB_INVOKER_H
@@ -25,7 +25,7 @@
  */
 int invoker__find(const char **why);
 
-/* Whether the invoker is not the user that this program runs as. */
+/* Whether this program runs as another user than the invoker. */
 bool invoker__is_other(void);
 
 uid_t invoker__uid(void);

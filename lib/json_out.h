@@ -69,7 +69,7 @@ JSON_OUT_INLINE void json_out__end_at(struct json_out *j, const char *end)
 }
 
 /*
- * Like json_out__room(), for a key or a value of @len bytes. Writes the comma before it if needed.
+ * Like json_out__room(), for a key or a value of @len bytes. First writes a comma if needed.
  */
 JSON_OUT_INLINE char *json_out__item(struct json_out *j, size_t len)
 {

@@ -14,7 +14,7 @@ enum push_kind {
 
 struct push_url {
 	enum push_kind kind;
-	char url[PUSH_URL_MAX];		/* http:// or https://, with the path for the kind */
+	char url[PUSH_URL_MAX];		/* begins with http(s)://, ends with the kind's path */
 };
 
 /**
@@ -22,7 +22,7 @@ struct push_url {
  * @text: "pyroscope+http://host:4040", "otlp+https://host:4318" or "parca+http://host:7070", to
  *	which the kind's path is added; or a whole URL that already ends with a kind's path
  *
- * Return: NULL, or what is wrong with it.
+ * Return: NULL, or what is wrong with @text.
  */
 const char *push_url__parse(struct push_url *u, const char *text);
 

@@ -118,7 +118,8 @@ static const char *link_path(int fd, char path[LINK_BYTES])
 
 /*
  * Creates a file without a name, so that nothing remains if this process is killed. Return: false
- * if the file system has no such files, or if /proc could not name the file later.
+ * if the file system has no unnamed files, or if /proc does not show the file, which could then not
+ * get a name later.
  */
 static bool create_unnamed(struct safefile *f, mode_t mode)
 {
@@ -223,8 +224,8 @@ static bool take_descriptor(struct safefile *f, const char *name)
 }
 
 /*
- * Return: 1 with the target of the link @name in @path; 0 if the target is already open in @f; or
- * -errno.
+ * Follows the link @name. Return: 1 if @path now has the link's target; 0 if @f now has a
+ * descriptor of the target; or -errno.
  */
 static int follow(struct safefile *f, const char *name, char *path)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * safefile.h - makes, renames and removes files safely where other users can do so at the same time
+ * safefile.h - makes, renames and removes files safely in directories where others can write
  *
  * The programs make every file with these functions. A new file has no name until it is committed,
- * so nothing remains of it if the program is killed. On file systems without such files (NFS), it
- * gets a random, unused temporary name in its directory, and is renamed later. A file that replaces
- * another one has a temporary name only during its commit. So no existing file is written to,
- * whatever links other users make. All functions act with the rights of the invoker (invoker.h).
+ * so nothing remains of it if the program is killed. On file systems without unnamed files (NFS), a
+ * new file gets a random, unused temporary name in its directory, and is renamed later. A file that
+ * replaces another one has a temporary name only during its commit. So no existing file is written
+ * to, whatever links other users make. All functions act with the rights of the invoker
+ * (invoker.h).
  *
  * Links to directories within a path are followed, as in any program, with the invoker's rights.
  *
@@ -29,7 +30,7 @@ struct safefile {
 	char *name;		/* NULL if the file is written in place */
 	int link_fd;		/* descriptor of the file while it has no name; 0 afterwards */
 	char *tmp;		/* the temporary name until safefile__commit(), then NULL */
-	dev_t dev;		/* identify the file that was made */
+	dev_t dev;		/* @dev and @ino identify the file that was made */
 	ino_t ino;
 };
 
@@ -53,8 +54,8 @@ enum {
 int safefile__open(struct safefile *f, int dir_fd, const char *path, unsigned int flags);
 
 /**
- * safefile__keep_old - rename the file that this one will replace
- * @suffix: appended to its name
+ * safefile__keep_old - rename the old file that the new file will replace
+ * @suffix: appended to the old file's name
  *
  * An empty file is not kept. Call this before safefile__commit().
  *

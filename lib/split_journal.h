@@ -16,7 +16,7 @@ struct split_journal {
 	uint64_t nr_lost_bytes;		/* bytes of records that those files lack */
 	uint64_t nr_lost_launches;	/* number of launches among these records */
 	uint64_t nr_files, nr_bytes;	/* number and size of the files that were written whole */
-	uint64_t failing;		/* not 0: the last file is lost, too */
+	uint64_t failing;		/* not 0: the most recent file could not be written */
 	/* For --push, see merge/profiles.h. */
 	struct profile_counts {
 		uint64_t nr_made, nr_sent, nr_lost;	/* profiles */

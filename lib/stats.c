@@ -12,7 +12,7 @@
 #define HISTOGRAM_OCTAVES	(64 - HISTOGRAM_SUB_BITS + 1)
 #define HISTOGRAM_FEW		32u		/* must be a power of two */
 
-/* A bucket, with the number of values in it. .number is octave * HISTOGRAM_SUBS + sub. */
+/* A bucket that has @count values. @number is octave * HISTOGRAM_SUBS + sub. */
 struct bucket {
 	uint64_t number : 13;
 	uint64_t count : 51;

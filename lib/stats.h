@@ -7,8 +7,8 @@
  *
  * There may be a struct stats for each of a million names, most of them with one value. So while
  * all values are equal, no sums and no histogram exist. After that the histogram is a list of the
- * buckets that have values; if the list gets long, it is replaced by a kilobyte for each power of
- * two that has values.
+ * buckets that have values; if the list gets long, arrays replace it, of one kilobyte for each
+ * power of two that has values.
  */
 #ifndef LIB_STATS_H
 #define LIB_STATS_H

@@ -21,8 +21,8 @@ const char *suffix__of(const char *path, const char *const *known)
 }
 
 /*
- * Suffixes that no output has, and that no output's suffix resembles. Each has a text about the
- * outputs to use instead.
+ * Suffixes of formats that cannot be written. They resemble no suffix of an output, so each has a
+ * text that says which outputs to use instead.
  */
 static const struct {
 	const char *suffix, *here;

@@ -8,10 +8,10 @@
 
 /*
  * suffix__of - find the suffix that a name ends with
- * @known: suffixes up to a NULL, such as ".json" and ".cupti.json". The longest suffix that fits is
- *	returned.
+ * @known: NULL-terminated list of suffixes such as ".json" and ".cupti.json". The longest suffix
+ *	that fits is returned.
  *
- * Return: one of @known, or NULL. A name that is only a suffix counts as a name without one.
+ * Return: one of @known, or NULL. A name that is only a suffix counts as a name without a suffix.
  */
 const char *suffix__of(const char *path, const char *const *known);
 
@@ -22,8 +22,8 @@ const char *suffix__of(const char *path, const char *const *known);
 const char *suffix__looks_like(const char *path);
 
 /*
- * Puts a hint for @path, whose suffix is not one of @known, into @buf: "perhaps .pb.gz", or "" if
- * no known suffix is close. Return: @buf.
+ * Writes a hint to @buf, for a @path whose suffix is not in @known: "perhaps .pb.gz", or "" if no
+ * known suffix is close. Return: @buf.
  */
 const char *suffix__meant(const char *path, const char *const *known, char *buf, size_t size);
 

@@ -212,7 +212,7 @@ const char *strpool__intern(struct strpool *p, const char *s, size_t len)
 	uint32_t id = p->nr, hash;
 	char *copy;
 
-	s = len ? s : "";		/* an empty span may be at NULL */
+	s = len ? s : "";		/* @s may be NULL if @len is 0 */
 	hash = string__hash(s, len);
 	if (len > INT32_MAX || (slots__full(p->nr, p->nr_slots) && strpool__grow(p)))
 		return NULL;
@@ -325,8 +325,8 @@ void idmap__free(struct idmap *m)
 /* ---- ids that each process numbers from 1 ---------------------------------------------------- */
 
 /*
- * A list may skip this many ids: threads that define things at the same time send them in any
- * order.
+ * A list may skip this many ids: threads that define things at the same time send their definitions
+ * in any order.
  */
 #define IDS_GAP		16
 

@@ -19,7 +19,7 @@
 #define min_t(type, a, b) ({ type a_ = (a), b_ = (b); a_ < b_ ? a_ : b_; })
 #define max_t(type, a, b) ({ type a_ = (a), b_ = (b); a_ > b_ ? a_ : b_; })
 
-/* Whether @s ends with @suffix and does not consist of it alone. */
+/* Whether @s ends with @suffix and is longer than @suffix. */
 bool has_suffix(const char *s, const char *suffix);
 
 /* ---- memory --------------------------------------------------------------------------------- */
@@ -82,7 +82,7 @@ void array__shrink(void *v, size_t *cap, size_t nr, size_t elem_bytes);
 	}					\
 	lo_; })
 
-/* Like qsort_r(), for arrays that are usually sorted already, which then takes one pass. */
+/* Like qsort_r(), but needs only one pass if the array is sorted already, as is usual. */
 void array__sort(void *v, size_t nr, size_t elem_bytes,
 		 int (*compare)(const void *a, const void *b, void *ctx), void *ctx);
 
@@ -130,8 +130,8 @@ static inline size_t slots__more(size_t nr_slots)
 }
 
 /*
- * Return: the slot where the search for a hash begins. A higher hash never begins at a lower slot,
- * so copying fills a larger table from one end to the other.
+ * Return: the slot where the search for a hash begins. The search for a higher hash never begins at
+ * a lower slot, so copying fills a larger table from one end to the other.
  */
 static inline size_t slots__home(uint32_t hash, size_t nr_slots)
 {
@@ -318,7 +318,8 @@ static inline bool hashes__next(const struct hashes *h, uint32_t hash, size_t *a
 }
 
 /*
- * Return: whether an element with that hash meets @condition on @i. Sets @i to the element's index.
+ * Return: whether an element with the hash @hash meets @condition, an expression that uses the
+ * element's index @i. Sets @i to the element's index.
  */
 #define hashes_find(h, hash, i, condition) ({				\
 	size_t at_ = HASHES_START;					\
@@ -328,7 +329,7 @@ static inline bool hashes__next(const struct hashes *h, uint32_t hash, size_t *a
 		found_ = (condition);					\
 	found_; })
 
-/* Adds an element to an array and to its index. Return: 0 or -ENOMEM. */
+/* Adds @value to @array, and its index to @h. Return: 0 or -ENOMEM. */
 #define hashes_push(h, hash, array, value) \
 	(array_reserve((array), (array)->nr + 1) ?: \
 	 hashes__add((h), (hash), (array)->nr) ?: array_push((array), value))

@@ -14,9 +14,9 @@
 int check__run(const char *shim);
 
 /*
- * Prints what -p would do with each process, without touching the process. @children: also with
- * their descendants. Return: 0 if at least one process can be recorded, and no process that the
- * user named is refused; otherwise 1.
+ * Prints what -p would do with each process, without touching the process. @children: prints this
+ * for their descendants, too. Return: 0 if at least one process can be recorded, and no process
+ * that the user named is refused; otherwise 1.
  */
 int check__pids(const pid_t *pids, size_t nr, const char *shim, bool children);
 

@@ -50,7 +50,7 @@ static const struct command commands[] = {
 	  "xpumerge prints the tables of nsys stats; --csv, --json and --table pick" },
 };
 
-/* Becomes xpumerge. Return: the status to exit with, after a message, if this failed. */
+/* Becomes xpumerge. Returns only on failure, after a message: the status to exit with. */
 static int run_xpumerge(const struct command *c, int argc, char **argv)
 {
 	const char **args = calloc(argc + ARRAY_SIZE(c->args) + 1, sizeof(*args)), *why;

@@ -301,7 +301,7 @@ static void take_signals(struct supervisor *s)
 	while (read(s->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD)
 			continue;
-		/* The terminal has sent this signal to the target, too. */
+		/* The terminal sends its signals (SI_KERNEL) to the target, too. */
 		if (s->target.pid && info.ssi_code != SI_KERNEL)
 			kill(s->target.pid, info.ssi_signo);
 		s->ends |= !s->target.pid;

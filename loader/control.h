@@ -13,8 +13,8 @@ struct options;
 
 /*
  * Records windows until the target ends, or until the clock or a command ends the recording.
- * Return: the status to exit with. If it is 0, xpuload must end as the target did, which
- * *@wait_status says.
+ * Return: the status to exit with. If the status is 0, xpuload must end in the same way as the
+ * target: see *@wait_status.
  */
 int control__run(struct options *opts, int *wait_status);
 

@@ -13,8 +13,9 @@ struct writer;
  * @opts: options with the recording's name; the first records describe the options
  * @f: the file, to be removed or passed to safefile__close(); holds nothing on failure
  * @w: the writer, which the caller closes
- * @splitter: with opts->every_ns, the child that makes several files, for splitter__finish(). It
- *	gets the recording through a pipe, and @f holds nothing. Otherwise set to NULL
+ * @splitter: with opts->every_ns, the child that makes several files, for splitter__finish(). The
+ *	child gets the recording through a pipe, and @f holds nothing. Without opts->every_ns, set
+ *	to NULL
  *
  * Gives the recording its name at once, so that the part written so far can be read even after a
  * crash. Keeps one old recording with that name as FILE.old, as perf record does.

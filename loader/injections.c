@@ -16,8 +16,8 @@
 
 #define MAX_REFUSALS	16		/* different reasons that are printed */
 #define FINISH_MS	2000		/* maximum wait for an injection when xpuload ends */
-#define LATE_ATTEMPTS	3		/* for a process that has just loaded CUDA, ... */
-#define LATE_NS		2000000000ull	/* ... each so long after the previous one */
+#define LATE_ATTEMPTS	3		/* attempts for a process that has just loaded CUDA */
+#define LATE_NS		2000000000ull	/* time from one of these attempts to the next */
 
 struct queued {
 	struct running_process process;	/* a pid of 0: the process has ended or runs another
@@ -36,12 +36,13 @@ struct refusal {
 struct injections {
 	const char *shim;
 	ARRAY(struct queued) queue;
-	size_t next;			/* index of the first process without a turn */
-	size_t current;			/* index of the process in progress */
+	size_t next;			/* index of the first process that has not had a turn */
+	size_t current;			/* index of the process that @now is for */
 	bool runs;			/* @now is in progress */
 	struct injection now;
 	char names[512];		/* processes that have got the shim */
-	size_t nr_unnamed;		/* more of them */
+	size_t nr_unnamed;		/* number of processes with the shim that are not in
+					 * @names */
 	struct refusal refusals[MAX_REFUSALS];
 	uint64_t nr_others;		/* refusals that have no room in @refusals */
 };

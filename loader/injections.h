@@ -10,8 +10,8 @@
 struct injections;
 
 /**
- * injections__new - an empty list of processes
- * @shim: the path of the shim, which must outlive the result
+ * injections__new - make an empty list of processes
+ * @shim: the path of the shim; this string must outlive the list
  *
  * Return: the list, or NULL if memory runs out.
  */

@@ -2,7 +2,7 @@
 /*
  * namer.h - adds the names of all call paths to a recording that is complete
  *
- * A child looks them up: "xpumerge names", which runs as the user who called xpuload, without
+ * A child, "xpumerge names", looks up the names. It runs as the user who called xpuload, without
  * privileges. It writes blocks to a memory file, and xpuload appends the whole blocks to the
  * recording. So the recording stays unchanged if the child is killed or the disk is full.
  */

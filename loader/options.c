@@ -31,7 +31,8 @@
 #define DEFAULT_RING_BYTES (64ull << 20)
 #define MIN_STACK_BYTES	1024
 #define DEFAULT_NAME	"xpu.data"
-#define BLIND_STACK_BYTES 32768		/* bytes of a sample's stack if its end is unknown */
+#define BLIND_STACK_BYTES 32768		/* bytes of the stack that a sample copies if the stack's
+					 * end is unknown */
 #define DEFAULT_HZ	99		/* not in step with activity at 100 Hz */
 #define MAX_HZ		1000000000
 #define MAX_SECONDS	1e9
@@ -757,7 +758,7 @@ static bool options__given(const struct options *opts, const char *name)
 	return cmdline__has(&cmdline, opts->given, name) || (opts->top && !strcmp(name, "top"));
 }
 
-/* Return: whether every option has an effect; prints the first option without one. */
+/* Return: whether every option has an effect. Prints the first option that has no effect. */
 static bool options__have_effect(const struct options *opts)
 {
 	const struct exclusion *e;
@@ -1012,7 +1013,7 @@ static bool options__check_shim(const struct options *opts, int err)
 }
 
 /*
- * Checks and expands a name. With results for each window, the name must contain the window's
+ * Checks and expands a name. If each window has its own result, the name keeps %n for the window's
  * number.
  */
 static int options__expand(const struct options *opts, const char *pattern, pid_t pid, char **name)

@@ -26,8 +26,8 @@ struct options {
 	uint32_t frames;		/* top: the number of frames; 0: no limit */
 	const char *pattern;		/* -o, as given, or xpu.data */
 	bool output_given;
-	char *output;			/* the expanded pattern, set by options__name(), like the
-					 * next two members. With every_ns, %n stays in it for the
+	char *output;			/* the expanded pattern. options__name() sets it and the
+					 * next two members. With every_ns, it keeps %n for the
 					 * number of a file */
 	char *data;			/* the recording's name; with every_ns, the first file's
 					 * name */
@@ -45,7 +45,7 @@ struct options {
 	bool memory;			/* record memory events, too */
 	bool migrations;		/* record page migrations of managed memory */
 	bool memory_only;		/* record only memory events and page migrations */
-	uint32_t stalls;		/* PC samples: once in 2^N cycles; 0: none */
+	uint32_t stalls;		/* take a PC sample once in 2^stalls cycles; 0: take none */
 	bool exact_stalls;		/* kernels run one at a time; each sample names its
 					 * launch */
 	bool stalls_have_how;		/* the user gave exact_stalls or a period */
@@ -54,8 +54,8 @@ struct options {
 	const char *gpu_metrics_names;	/* separated by commas; NULL: xpuload-metrics chooses */
 	struct capture_opts capture;	/* windows; nothing outside of them is recorded */
 	struct control control;		/* where commands come from */
-	int ready_fd;			/* shared__env() or "" is written here, with its NUL, once
-					 * the targets are recorded; -1: none */
+	int ready_fd;			/* a descriptor: shared__env() or "" is written to it, with
+					 * the NUL, once the targets are recorded; -1: none */
 	bool invites;			/* the process in @pids records itself, and may get
 					 * shared__env() */
 	const char *capture_end;	/* "together", "stop" or NULL */
@@ -70,9 +70,9 @@ struct options {
 	enum probes_mode mode;
 	pid_t *pids;			/* PROBES_PID: nr_pids different pids */
 	size_t nr_pids;
-	bool inject;			/* put the shim into processes without one, also with
-					 * PROBES_ALL */
-	bool no_inject;			/* put it into none */
+	bool inject;			/* put the shim into processes that run without it, also
+					 * with PROBES_ALL */
+	bool no_inject;			/* put the shim into no process */
 	bool no_children;		/* do not record the children of @pids */
 	bool own_target;		/* @pids is the COMMAND, which has been started already */
 	const char *comm;		/* PROBES_ALL: the name of processes, or NULL */

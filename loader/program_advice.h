@@ -6,8 +6,8 @@
 #include <stddef.h>
 
 /*
- * Puts advice for the user into @buf: ": ...", or "". @name: COMMAND, which could not be run; @err:
- * the reason
+ * Puts advice for the user into @buf. The advice begins with ": ". Without advice, @buf is "".
+ * @name: COMMAND, which could not be run; @err: the reason
  */
 void program_advice__on_error(const char *name, int err, char *buf, size_t size);
 

@@ -49,7 +49,7 @@
 #define INVITED_NS		30000000000ull	/* ... if the program waits for xpuload */
 #define TELL_NS			2000000000ull	/* the wait is explained after this time */
 #define QUEUE_NS		11000000000ull	/* maximum wait for processes that have connected */
-#define UNTOLD_NS		1000000000ull	/* maximum wait for paths before a file ends */
+#define UNTOLD_NS		1000000000ull	/* longest wait for call paths before a file ends */
 
 void recording__take_signals(struct recording *r)
 {
@@ -150,7 +150,7 @@ static void tell_lost(struct recording *r)
 
 	for (kind = 1; kind < XPU_LOST_NR; kind++)
 		/*
-		 * With shared memory, a lost process record is never the end of a process, and
+		 * With shared memory, a record of the end of a process is never lost, and other
 		 * records of ended processes may still come.
 		 */
 		if (recorder__lost(r->recorder, kind, nr_lost(r, kind)) &&
@@ -247,9 +247,9 @@ static unsigned int nr_late(const struct recording *r, uint64_t now_ns)
 }
 
 /*
- * Takes the last records of shims that are awake. A shim that another xpuload keeps awake does not
- * mark its last records, but its thread runs. Counts the processes in which the shim's thread does
- * not run.
+ * Takes the last records of shims that are awake. If another xpuload keeps a shim awake, the shim
+ * does not mark its last records, but the shim's thread runs. Counts the processes in which this
+ * thread does not run.
  */
 static void take_last(struct recording *r)
 {
@@ -450,7 +450,7 @@ void recording__run(struct recording *r)
 	if (r->opts->off_cpu)
 		write_accounts(r);
 	write_cpu_times(r);
-	/* Write the events that still wait for a report, because no more reports come. */
+	/* No more reports come, so write the events that still wait for a report. */
 	sideband__finish(r->sideband, r->writer);
 	if (r->shared)
 		r->nr_unreached = shared__finish(r->shared);

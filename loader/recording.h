@@ -26,7 +26,7 @@ struct recording {
 	struct own_sampler *own_sampler;	/* NULL: perf events take no samples */
 	struct windows *windows;	/* NULL: the recording has no windows */
 	uint64_t nr_outside;		/* number of samples outside of windows */
-	uint64_t nr_strangers;		/* number of samples of processes that nobody reported */
+	uint64_t nr_strangers;		/* number of samples from unreported processes */
 	struct sideband *sideband;
 	struct keeper *keeper;		/* NULL: mapped files are not kept */
 	struct gpu_metrics *gpu_metrics;	/* NULL: not sampled */
@@ -89,7 +89,7 @@ void recording__set_environment(const struct options *opts, bool by_bpf);
 
 /*
  * Makes one recording, including its report and its merged results. Return: the status to exit
- * with; if 0, *@wait_status is how the target ended.
+ * with. If the status is 0, *@wait_status says how the target ended.
  */
 int recording__whole(struct options *opts, int *wait_status);
 
@@ -103,7 +103,7 @@ void recording__follow(struct recording *r, pid_t pid, pid_t ppid, bool hello);
 void recording__meet_cuda(struct recording *r, pid_t pid);
 
 /*
- * Puts the shim into the next process, and attaches to a process that has got it. Waits for
+ * Puts the shim into the next process, and attaches to a process that now has the shim. Waits for
  * @timeout_ms at most.
  */
 void recording__inject(struct recording *r, int timeout_ms);

@@ -46,7 +46,7 @@ bool recording__has_ended(int pid_fd)
 	return poll(&fd, 1, 0) > 0;
 }
 
-/* Whether a line of a file in /proc/PID, such as maps, contains @word, and @after behind it. */
+/* Whether a line of a file in /proc/PID, such as maps, contains @word and, after it, @after. */
 static bool mentions(pid_t pid, const char *file, int separator, const char *word,
 		     const char *after)
 {
@@ -184,10 +184,10 @@ static bool is_helper(pid_t pid)
 }
 
 /*
- * Whether xpuload shall put the shim into this process, which has none. libcuda.so itself loads a
- * shim that CUDA_INJECTION64_PATH names; LD_PRELOAD would have loaded one before libcuda.so. A
- * process that was forked by one with CUDA has its mapping, but cannot use it, so only a user who
- * names such a process gets the shim into it.
+ * Whether xpuload shall put the shim into this process, which has no shim. If CUDA_INJECTION64_PATH
+ * names the shim, libcuda.so itself loads it. LD_PRELOAD would have loaded the shim before
+ * libcuda.so. A process that inherited libcuda.so when it was forked cannot use CUDA, so it gets
+ * the shim only if the user names the process.
  */
 static bool wants_shim(const struct recording *r, pid_t pid)
 {
@@ -198,8 +198,9 @@ static bool wants_shim(const struct recording *r, pid_t pid)
 }
 
 /*
- * Prints an error if a process uses CUDA without the shim, and cannot get it. A process without
- * CUDA is not an error, because its children may have the shim. Return: whether there was an error.
+ * Prints an error if a process uses CUDA, has no shim and cannot get the shim. It is no error if a
+ * process does not use CUDA, because its children may have the shim. Return: whether there was an
+ * error.
  */
 static bool lacks_shim(const struct recording *r, pid_t pid)
 {
@@ -345,9 +346,9 @@ void recording__follow(struct recording *r, pid_t pid, pid_t ppid, bool hello)
 }
 
 /*
- * Searches a process for the shim, and attaches to the shim's file. @any: each copy of this version
- * of the shim counts; otherwise only the installed file does, for processes that the user did not
- * name. Return: 0 if the process has the shim, -ENOENT if it has none, or another negative errno.
+ * Searches a process for the shim. @any: accept each copy of this version of the shim, and attach
+ * to the copy; otherwise accept only the installed file, for processes that the user did not name.
+ * Return: 0 if the process has the shim, -ENOENT if it has no shim, or another negative errno.
  */
 static int find_shim(struct recording *r, pid_t pid, bool any)
 {
@@ -486,8 +487,9 @@ static int take_all(struct taking *t)
 
 /*
  * Counts running processes. With -a alone, the BPF programs find the processes, so this only counts
- * them. With --cpu-only, this also reads their mappings, as perf does, since a process may end or
- * fork at any time; if xpuload is restricted, a BPF program must allow that first.
+ * them. With --cpu-only, this also reads the processes' mappings, as perf does, because a process
+ * may end or fork at any time. If xpuload is restricted, the mappings are not read yet, because a
+ * BPF program must allow that first.
  */
 static int count_all(struct taking *t)
 {
@@ -536,8 +538,8 @@ void recording__inject(struct recording *r, int timeout_ms)
 }
 
 /*
- * Puts the shim into processes while records of others are received. After INJECT_NS, the remaining
- * processes get the shim while the recording runs.
+ * Puts the shim into processes, and meanwhile receives the records of other processes. After
+ * INJECT_NS, the remaining processes get the shim while the recording runs.
  */
 static void inject_all(struct recording *r)
 {
@@ -555,7 +557,7 @@ static void inject_all(struct recording *r)
 
 /* ---- both steps ------------------------------------------------------------------------------ */
 
-/* Raises the limit for the descriptors that following a process takes. */
+/* Raises the limit of open files: xpuload needs descriptors for each process that it follows. */
 static void raise_file_limit(void)
 {
 	struct rlimit limit;

@@ -33,7 +33,7 @@
 #include "xpu_shm.h"
 #include "xpu_slot.h"
 
-#define SHARED_PART	4		/* each process's ring has the size -m divided by this */
+#define SHARED_PART	4		/* the size of each process's ring is -m divided by this */
 
 /* ---- what the recorder reports -------------------------------------------------------------- */
 
@@ -203,8 +203,8 @@ static int open_signals(struct recording *r)
 }
 
 /*
- * Starts the search for Python in processes without a preloaded shim. Must be called before
- * anything is opened that the searching child process must not inherit.
+ * Starts a child process that finds Python in processes without a preloaded shim. Must be called
+ * before xpuload opens anything that the child must not inherit.
  */
 static void start_pyfind(struct recording *r)
 {
@@ -219,7 +219,7 @@ static void start_pyfind(struct recording *r)
 }
 
 /*
- * Called early, because the driver takes time to start, and the program should inherit few
+ * Called early, because the driver takes time to start, and the helper program should inherit few
  * descriptors.
  */
 static void start_gpu_metrics(struct recording *r)
@@ -367,9 +367,9 @@ static int start_recorder(struct recording *r, pid_t pid)
 }
 
 /*
- * Starts CPU samples without BPF, which need the sideband's reports. Prints which data cannot be
- * recorded without BPF; fails only if the user requested such data. @err: the result of opening the
- * sideband
+ * Starts to sample CPUs without BPF. These samples need the sideband's reports. Prints which data
+ * cannot be recorded without BPF; fails only if the user requested such data. @err: the result of
+ * opening the sideband
  */
 static int start_own_sampler(struct recording *r, int err)
 {
@@ -396,8 +396,8 @@ static int start_own_sampler(struct recording *r, int err)
 }
 
 /*
- * Follows the target with perf events that need no privileges; or, if these are refused, by reading
- * /proc now and then.
+ * Follows the target with perf events that need no privileges. If Linux refuses these events, reads
+ * /proc now and then instead.
  */
 static int start_own_sideband(struct recording *r)
 {
@@ -420,8 +420,8 @@ static int start_own_sideband(struct recording *r)
 }
 
 /*
- * Follows a process that records itself, and sends its mappings. Perf events without privileges
- * would cover only its new threads.
+ * Follows a process that records itself. The process itself sends its mappings, because perf events
+ * without privileges would cover only its new threads.
  */
 static int start_invited_sideband(struct recording *r)
 {
@@ -486,8 +486,9 @@ static int start_keeper(struct recording *r)
 static int attach(struct recording *r)
 {
 	/*
-	 * Open the sideband after the probes: it reports the mappings of all processes, and nobody
-	 * reads these reports while the probes are loaded. Earlier mappings are read from /proc.
+	 * Open the sideband after the probes: the sideband reports the mappings of all processes,
+	 * and xpuload does not read these reports while it loads the probes. Earlier mappings are
+	 * read from /proc.
 	 */
 	const struct options *opts = r->opts;
 	int status = recording__find_processes(r) ?: start_probes(r) ?:

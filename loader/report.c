@@ -199,7 +199,7 @@ static bool warn_of_missed(const struct report *r)
 	return r->nr_not_followed || r->nr_late;
 }
 
-/* Warns if programs took device records for themselves, with CUPTI. Return: whether it warned. */
+/* Warns if programs themselves collected device records with CUPTI. Return: whether it warned. */
 static bool warn_of_taken(const struct recorder_stats *st)
 {
 	if (st->nr_taken)

@@ -23,7 +23,7 @@
 #include "target/target.h"
 
 #define PIPE_BYTES	(1 << 20)	/* the largest size without privileges */
-#define PAUSE_NS	500000000ull	/* time between starts; doubled each time, to
+#define PAUSE_NS	500000000ull	/* time between starts; doubled each time, up to
 					 * PAUSE_MAX_NS */
 #define PAUSE_MAX_NS	30000000000ull
 #define LIVED_NS	60000000000ull	/* a child that lived this long is restarted at once */

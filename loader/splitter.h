@@ -3,13 +3,13 @@
  * splitter.h - "xpumerge split", which makes several files of the recording that it gets through a
  * pipe
  *
- * It runs as the user who called xpuload, without privileges. It has the signal handling that
- * xpuload was started with, but ignores the signals that end a recording, because it ends at the
- * end of the pipe.
+ * This child process runs as the user who called xpuload, without privileges. It has the signal
+ * handling that xpuload was started with, but it ignores the signals that end a recording, because
+ * it ends when the pipe ends.
  *
- * If it ends earlier, it is restarted, and continues with the definitions that earlier children
- * have kept in a memory file (split_journal.h). Meanwhile the pipe stays open, and keeps the unread
- * records.
+ * If the child ends earlier, it is restarted, and continues with the definitions that earlier
+ * children have kept in a memory file (split_journal.h). Meanwhile the pipe stays open, and keeps
+ * the unread records.
  */
 #ifndef XPU_LOADER_SPLITTER_H
 #define XPU_LOADER_SPLITTER_H

@@ -31,7 +31,7 @@ static bool ask_over(void *ctx)
 	return is_over;
 }
 
-/* Makes signals such as Ctrl-C, and a timer of @ms (0: no timer), end the look-up. */
+/* Makes the look-up end after @ms (0: never), or at signals such as SIGINT (Ctrl-C). */
 static void catch_signals(unsigned long ms)
 {
 	static const int signals[] = { SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM };

@@ -21,7 +21,8 @@
 #include "write/text.h"
 
 /*
- * the first "%s" becomes the usage lines of the features' commands, the second their descriptions
+ * The usage lines of the features' commands replace the first "%s", and the descriptions of these
+ * commands replace the second "%s".
  */
 static const char usage_format[] =
 "usage: xpumerge [-i FILE] [-f FORMAT] [-o FILE] [OPTION...] [FILE...]\n"
@@ -305,7 +306,7 @@ static int set_prefixes(void *target, const struct cmdline_given *given)
 	return 0;
 }
 
-/* Takes the first file, and more files, one for each rank. */
+/* Takes a file of --gpu. There may be several files, one for each rank. */
 static int take_gpu(struct import_opts *im, const char *file, size_t max)
 {
 	if (!im->gpu) {
@@ -826,8 +827,8 @@ static bool is_trace_name(const char *name)
 }
 
 /*
- * Takes the files of --gpu rank*.json: the shell has expanded the pattern, so they look like
- * inputs.
+ * Moves trace files from the inputs to --gpu: if the shell expands --gpu rank*.json, the second and
+ * later files look like inputs.
  */
 static int options__more_gpu(struct options *o)
 {
@@ -867,7 +868,7 @@ static void options__find_results(struct options *o)
 	complain("reads %s%s%s", im->cpu ?: "", im->cpu ? " and " : "", gpu);
 }
 
-/* Checks the options of an import, which replaces a recording. */
+/* Checks the options of an import, and adds the import to the inputs. */
 static int options__complete_import(struct options *o)
 {
 	options__find_results(o);
@@ -889,7 +890,7 @@ static int options__complete_import(struct options *o)
 	if (o->nr_inputs && o->format->format->imported)
 		return complain("%s: only imports are written as a recording, without other "
 				"recordings", o->inputs[0]);
-	/* Of several inputs, the import is the last. */
+	/* The import comes after all other inputs. */
 	o->inputs[o->nr_inputs++] = importer__name(&o->importer);
 	o->importer.opts.events_only = o->importer.opts.nsys && !o->importer.opts.cpu &&
 				       o->format->format->exports_events;
@@ -931,7 +932,7 @@ static int options__check_suffix(const struct options *o)
 			o->format->suffix);
 }
 
-/* Picks the format by the suffix of the output, unless it was given. */
+/* Picks the format by the suffix of the output, unless an option gave the format. */
 static int options__pick_format(struct options *o)
 {
 	char meant[128];
@@ -963,10 +964,7 @@ static int options__pick_format(struct options *o)
 			o->output, *meant ? ", " : "", meant);
 }
 
-/*
- * Checks that the format has all properties of --by. Return: 0; -EINVAL, after a message, if it
- * lacks one.
- */
+/* Checks that the format has all properties of --by. Return: 0, or -EINVAL after a message. */
 static int options__check_by(const struct options *o)
 {
 	char known[128] = "";
@@ -993,7 +991,7 @@ static int options__check_by(const struct options *o)
 /* Checks the options of the command "dump", which takes one recording and writes text. */
 static int options__complete_dump(struct options *o)
 {
-	/* This makes the output as private as the recording. */
+	/* With the format of a recording, only the owner may read the output. */
 	o->format = format__find("data");
 	if (options__check_given(o))
 		return -EINVAL;

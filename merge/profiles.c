@@ -220,7 +220,7 @@ static void profiles__hand(struct profiles *p, char *path, const char *kind,
 			   kind, time->start_ns, time->start_ns + time->duration_ns, path);
 
 	p->counts->nr_made++;
-	/* A line is short enough (PIPE_BUF) for a pipe to take it as a whole or not at all. */
+	/* A line is at most PIPE_BUF bytes, so the pipe takes either the whole line or nothing. */
 	if (p->pusher && p->nr_handed < MAX_HANDED && len < (int)sizeof(line) &&
 	    write(p->to, line, len) == len) {
 		p->handed[p->nr_handed++] = (struct handed){ id, path };

@@ -136,8 +136,8 @@ static void on_trouble(void *ctx, const char *text)
 }
 
 /*
- * Return: the counts of profiles so far; a journal keeps them after this process ends. NULL on
- * failure.
+ * Return: the profile counts so far, or NULL on failure. If there is a journal, the counts outlive
+ * this process.
  */
 static struct profile_counts *map_counts(int journal_fd)
 {

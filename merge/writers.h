@@ -12,9 +12,9 @@
 #include "join/session.h"
 
 /*
- * For a format that needs single events, sets the sink, and sets *@events, which writers__close()
- * takes. Call it before the session begins. Return: 0, or -errno after a message, with nothing to
- * close.
+ * If the format needs single events, sets the sink and *@events; writers__close() takes *@events.
+ * Call this function before the session begins. Return: 0, or -errno after a message, with nothing
+ * to close.
  */
 int writers__open(struct options *o, struct session_opts *opts, void **events);
 void writers__close(struct options *o, void *events);

@@ -148,7 +148,7 @@ static void report_messages(const struct model *m)
  * Prints the account of losses, and messages, to standard error.
  *
  * @said: the output has the account of losses, and is on the same terminal as standard error
- * @again: another output has already printed everything except this output's messages
+ * @again: print only the messages about this output, since an earlier output has printed the rest
  */
 static void report(const struct session *s, const struct folded_result *folded, bool said,
 		   bool again)
@@ -277,7 +277,7 @@ static int session__exit_status(const struct session *s, bool strict)
 	return EXIT_OK;
 }
 
-/* Return: why the recording has nothing to show for an option; NULL: it has something. */
+/* Return: the reason if an option has nothing to show in this recording; otherwise NULL. */
 static const char *session__lacks(const struct session *s, const struct options *o)
 {
 	const char *why;
@@ -349,7 +349,7 @@ static void print_largest_kernels(const struct session *s, char *buf, size_t siz
 }
 
 /*
- * Names the largest kernels of the whole recordings: reads these a second time, without filters.
+ * Reads the recordings a second time, without filters, and names their largest kernels.
  * @buf: gets "" if there is no kernel, or if the recordings cannot be read
  */
 static void find_largest_kernels(struct options *o, const struct reader *r, char *buf, size_t size)
@@ -802,8 +802,8 @@ out:
 }
 
 /*
- * Runs the command, and draws the picture of its lines if one is requested. Return: the exit
- * status.
+ * Runs the command and, if a picture is requested, draws the lines that the command writes. Return:
+ * the exit status.
  */
 static int run(struct options *o)
 {
@@ -828,7 +828,8 @@ static int run(struct options *o)
 }
 
 /*
- * Writes one of several outputs in a child process, whose end frees its memory for the next output.
+ * Writes one of several outputs in a child process. The end of the child frees its memory for the
+ * next output.
  */
 static int run_apart(int argc, char **argv, size_t which)
 {
@@ -847,7 +848,7 @@ static int run_apart(int argc, char **argv, size_t which)
 	return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_BAD;
 }
 
-/* Writes all outputs, or none if the options of one are bad. Return: the worst exit status. */
+/* Writes all outputs, or none if an output has bad options. Return: the worst exit status. */
 static int run_all(int argc, char **argv, size_t nr)
 {
 	int ret = EXIT_OK;

@@ -26,8 +26,8 @@
 
 /*
  * The default metrics fit into one pass on every GPU that has them. A GPU may lack some of them.
- * CUPTI's own percentage of an SM metric would need one more counter in each SM, which counts
- * cycles; PM_OF_PEAK uses the cycles of the SMs' common clock.
+ * CUPTI's own percentage of an SM metric would need one more counter in each SM, for cycles;
+ * PM_OF_PEAK uses the cycles of the SMs' common clock.
  */
 static const struct {
 	const char *name;
@@ -203,8 +203,8 @@ static void add_column(struct pm_gpu *g, const char *name, enum pm_column column
 }
 
 /*
- * Chooses the default metrics that the GPU has. A share of a peak also needs the peak, which is
- * read once, and the cycles of each sample.
+ * Chooses the default metrics that the GPU has. A metric that is a share of a peak also needs the
+ * peak, which is read once, and the cycles of each sample.
  */
 static bool choose_defaults(struct pm_gpu *g, struct metric *metrics)
 {

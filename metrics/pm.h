@@ -59,9 +59,9 @@ bool pm_gpu__prepare(struct pm_gpu *g, unsigned int index, const uint8_t uuid[16
 		     uint64_t interval_ns, unsigned int max_samples, const char *const *names);
 
 /*
- * Begins to sample a GPU, if it is ready. A GPU that is sampled must be drained in time, and the
- * other calls take long. So prepare all GPUs before you start the first GPU, and stop all before
- * you end the first.
+ * Begins to sample a GPU, if it is ready. A GPU that is sampled must be drained in time, but
+ * pm_gpu__prepare() and pm_gpu__end() take long. So prepare all GPUs before you start the first
+ * GPU, and stop all GPUs before you end the first GPU.
  */
 void pm_gpu__start(struct pm_gpu *g, unsigned int index);
 

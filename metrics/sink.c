@@ -16,8 +16,8 @@ static int sink_fd;
 static uint16_t nr_sets;
 
 /*
- * Records that wait for room in the socket's queue, which takes about ten records. So
- * sampling continues while xpuload attaches, is short of CPU time, or is stopped.
+ * Records that wait for room in the socket's queue, which holds about ten records. They are kept
+ * here so that sampling continues while xpuload attaches, is short of CPU time, or is stopped.
  */
 static struct {
 	uint8_t *room;

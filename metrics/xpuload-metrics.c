@@ -5,10 +5,10 @@
  *	xpuload-metrics HZ [METRIC...]
  *	xpuload-metrics nvml		only the metrics of NVML
  *
- * xpuload runs it with a socket as descriptor 3, to which it sends the records of sink.h. It ends
- * when xpuload closes its end of the socket, or shuts that end down for writing. It is a separate
- * program because NVIDIA's libraries must not be loaded into xpuload, which may hold capabilities,
- * nor into the recorded programs.
+ * xpuload runs this program with a socket as descriptor 3. The program sends the records of sink.h
+ * to the socket, and ends when xpuload closes its end of the socket or shuts that end down for
+ * writing. It is a separate program because NVIDIA's libraries must not be loaded into xpuload,
+ * which may hold capabilities, nor into the recorded programs.
  */
 #include <errno.h>
 #include <poll.h>

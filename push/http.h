@@ -51,10 +51,7 @@ void http__ask(struct http *h, bool (*gives_up)(void *ctx), void *ctx);
 void http__post(struct http *h, const struct http_request *r, long timeout_ms,
 		struct http_answer *a);
 
-/*
- * Return: a copy of @text, escaped with %XX for a query, which the caller frees; NULL if memory
- * runs out.
- */
+/* Return: a copy of @text for a query, escaped with %XX, to be freed; NULL if memory runs out. */
 char *http__escape(struct http *h, const char *text);
 
 #endif /* PUSH_HTTP_H */

@@ -132,7 +132,7 @@ static void pusher__take(struct pusher *p, const char *line)
 	p->v[p->nr++] = w;
 }
 
-/* At the end of the input: sets how many ms more the waiting profiles may be sent. */
+/* At the end of the input, sets for how many ms the waiting profiles may still be sent. */
 static void pusher__end(struct pusher *p, unsigned int ms)
 {
 	if (!p->end_ms)

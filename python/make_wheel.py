@@ -124,7 +124,7 @@ def write(path, files, version, seconds):
 
     def add(z, name, data, is_program):
         entry = zipfile.ZipInfo(name, date)
-        entry.create_system = 3			# Unix: the permissions below count
+        entry.create_system = 3			# Unix: so the permissions below apply
         entry.external_attr = (stat.S_IFREG | (0o755 if is_program else 0o644)) << 16
         entry.compress_type = zipfile.ZIP_DEFLATED
         z.writestr(entry, data)

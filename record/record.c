@@ -62,7 +62,7 @@ const char *number_names__find(const struct number_names *names, uint64_t number
 
 /* ---- types ----------------------------------------------------------------------------------- */
 
-/* How many bytes of fields older records lack, and how many bytes the tail may have. */
+/* Total bytes of the fields that older records lack, and maximum bytes of the tail. */
 #define RECORD(NAME, nr, tag, ...)	enum { tag##__added = 0
 #define ALSO(...)
 #define STRUCT(tag, ...)		RECORD(, , tag)

@@ -86,8 +86,8 @@ struct record_field {
 	const struct number_names *names;
 	const struct record_field *(*rows)(void);	/* for ROWS and PART: the fields of one
 							 * element */
-	uint32_t count_at;		/* where the number of ROWS or ITEMS is, or the number of
-					 * bytes of a TEXT */
+	uint32_t count_at;		/* offset of the field with the number of ROWS or ITEMS, or
+					 * with the number of bytes of a TEXT */
 };
 
 enum record_where {

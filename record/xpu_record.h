@@ -58,11 +58,11 @@ struct xpu_file_header {
 	__u16	version_minor;
 	__u32	header_bytes;		/* offset of the first record */
 	__u32	clockid;		/* CLOCK_MONOTONIC */
-	__u64	start_mono_ns;		/* with start_real_ns: one instant by two clocks */
+	__u64	start_mono_ns;		/* the same instant as start_real_ns, on another clock */
 	__u64	start_real_ns;
 	__u32	nr_cpus;
-	__u32	crc;			/* since version 2: CRC-32 (of zlib, like every CRC here) of
-					 * header_bytes, with this field as 0 */
+	__u32	crc;			/* since version 2: CRC-32 of the header's header_bytes,
+					 * with this field as 0. Every CRC here is as in zlib. */
 	__u64	reserved2[2];
 };
 
@@ -154,9 +154,10 @@ struct xpu_column {
  * A STACK record is a CPU sample whose user stack the merger unwinds, from the registers and a copy
  * of the stack's top. The copy has .bytes, beginning at the stack pointer. It is stored in blocks
  * of XPU_STACK_BLOCK bytes at multiples of that size; bytes of the first and last block outside of
- * the copy are zero. After nr_python words, data has a bitmap of whole words, lowest bit and
- * address first. It says which blocks follow the bitmap. With XPU_MISC_STACK_DELTA, blocks may be
- * missing: each is equal to the block at its address in the thread's last STACK record.
+ * the copy are zero. data has nr_python words, then a bitmap of whole words, then blocks. The
+ * bitmap says which blocks follow; its lowest bit stands for the block at the lowest address. With
+ * XPU_MISC_STACK_DELTA, blocks may be missing: a missing block is equal to the block at its address
+ * in the thread's last STACK record.
  */
 #define XPU_STACK_BLOCK		64
 #define XPU_STACK_MAX		(256 * 1024)	/* bytes */

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# completion.sh PROGRAM: prints bash's completion of its command line
+# completion.sh PROGRAM: prints bash's completion of PROGRAM's command line
 #
 # The options and the words that they take come from the program's own table: PROGRAM
 # --list-options.

@@ -4,7 +4,7 @@
 # Prints the compiler flags for the headers of CUDA and CUPTI, or says on stderr what to install.
 # Looks in CUDA_HOME, in the usual prefixes, in the distribution's own place and in pip's layouts.
 
-try() {		# DIR...: one of them contains cupti.h, one cuda.h
+try() {		# DIR...: if the DIRs have cupti.h and cuda.h, prints the flags and exits
 	cupti='' cuda=''
 	for dir; do
 		[ -z "$cupti" ] && [ -r "$dir/cupti.h" ] && cupti=$dir

@@ -46,7 +46,7 @@ done
 [ -n "$xpumerge$folded" ] || die "cannot find xpumerge: name it in XPUMERGE"
 
 # shellcheck disable=SC2086 # $waits is one option or none
-# Status 1: the recording is incomplete, and all that it has was written.
+# Status 1 means that the recording is incomplete, and that all of its contents were written.
 [ -n "$svg" ] || exec "$xpumerge" -i "$data" -f folded --unit "$unit" $waits -o "$out"
 
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/fold.XXXXXX") || die "cannot make a temporary directory"
@@ -161,8 +161,8 @@ LC_ALL=C awk -v palette="$tmp/palette.map" -v unit="$unit" -f "$tmp/paint.awk" \
 	die "awk failed"
 
 case $draw in
-# flamegraph.pl does not escape the title. It cuts names between bytes unless Perl reads them as
-# characters.
+# flamegraph.pl does not escape the title. It may cut a name inside a character, unless Perl reads
+# its input as characters.
 *.pl)
 	set -- env PERL_UNICODE=SDA perl "$draw"
 	title=$(perl -e '$_ = shift; utf8::decode($_) or s/[^ -~]/?/g; s/[\x00-\x1f\x7f]/?/g;
@@ -199,7 +199,7 @@ named=$out
 follow
 if [ "$out" = - ]; then
 	cat "$tmp/svg"
-elif [ -L "$out" ]; then		# the name of a descriptor
+elif [ -L "$out" ]; then		# a link in /dev/fd or /proc
 	cat "$tmp/svg" >"$out"
 elif [ -e "$out" ] && [ ! -f "$out" ]; then
 	dd if="$tmp/svg" of="$out" bs=64k oflag=nofollow conv=notrunc,nocreat status=none

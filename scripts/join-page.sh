@@ -4,10 +4,10 @@
 # join-page.sh DIR FEATURE... >FILE: joins the modules of the html page, and its modules in the
 # folders of features, into one script
 #
-# The modules share one scope: a module comes after the modules that it imports, main.js is the
-# last, imports are left out, and so are comments and the word "export". A name at the top of a
-# module must therefore be unique: the script is a block in strict mode, in which a second
-# definition is a syntax error. test/t0/page.sh parses it.
+# The modules share one scope. A module comes after the modules that it imports, and main.js is the
+# last. Imports, comments and the word "export" are left out. A name at the top of a module must be
+# unique: the script is a block in strict mode, in which a second definition is a syntax error.
+# test/t0/page.sh parses it.
 set -eu
 
 # imports FILE: prints "IMPORTED FILE" for each import; all modules precede main.js

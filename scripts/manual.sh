@@ -3,9 +3,9 @@
 #
 # manual.sh PAGE.1.in: prints the manual page
 #
-# The list of formats replaces the line .\" @formats@, and the list of their suffixes the line
-# .\" @suffixes@. Names and suffixes come from lib/formats.h; the text about a format is the comment
-# that begins with "In the manual:" in its file in merge/write/formats/.
+# The list of formats replaces the line .\" @formats@, and the list of their suffixes replaces the
+# line .\" @suffixes@. Names and suffixes come from lib/formats.h. The text about a format is the
+# comment that begins with "In the manual:" in its file in merge/write/formats/.
 set -e
 root=$(dirname "$0")/..
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/xpumanual.XXXXXX")

@@ -4,9 +4,10 @@
 # in all formats, and fails if a result, a message or an exit status differs. It tests changes that
 # should change no result.
 #   *.data, *.xpu	recordings: every format, dump, ranks, --memory
-#   *.data.N		dump, and the rest on all N files together, with -j 1 and -j 2
+#   *.data.N		dump of each file; all files together: every format, ranks, --memory, each
+#			with -j 1 and -j 2
 #   *.stream		what xpuload writes to xpumerge split: the files that split writes
-#   *.args arguments of an import, in the file's directory: every format, data too
+#   *.args		arguments of an import, which runs in the file's directory: every format
 set -u
 old=$(realpath "$1") new=$(realpath "$2")
 shift 2

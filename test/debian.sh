@@ -5,8 +5,8 @@
 # T=test/t3/odd_programs.sh
 #
 # Runs COMMAND, by default make check, on this kernel in a fresh minimal Debian, as root. ROOT=
-# names the directory where that Debian is or will be (default build/debian-SUITE); MIRROR= is its
-# source. Inside, the source tree is /src, read-only, and O is /build.
+# names the directory where that Debian is or will be (default build/debian-SUITE); MIRROR=
+# names a mirror for debootstrap. Inside, the source tree is /src, read-only, and O is /build.
 #
 # All mounts are in a separate mount namespace, so that none is left behind.
 set -e

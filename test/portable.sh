@@ -5,10 +5,10 @@
 #
 #	sh test/debian.sh bullseye sh test/portable.sh build/portable/xpuload-VERSION-x86_64.tar.gz
 #
-# Tests a tree from make portable on this kernel in a fresh Debian, whose C library may be older
-# than the C library that the tree was built with. The tree is unpacked into $O. There, Debian's
-# compiler builds the simulated device and the programs that are recorded. The tests are some tests
-# from test/t3.
+# Tests a tree that make portable made, in a fresh Debian on this kernel. Debian's C library may be
+# older than the C library that the tree was built with. The tree is unpacked into $O. There,
+# Debian's compiler builds the simulated device and the programs that are recorded. The tests are
+# some tests from test/t3.
 set -e
 tree=$1
 [ -e "$tree" ] ||

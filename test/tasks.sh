@@ -28,7 +28,7 @@ is() {			# is GOT EXPECTED WHAT
 	check $? "$3"
 }
 
-task() {		# task WHAT: prints it with the time since the last task ended
+task() {		# task WHAT: prints WHAT and the time since the last task ended
 	now=$(date +%s%N)
 	echo "$(((now - started) / 1000000000)).$(((now - started) / 100000000 % 10)) s: $1"
 	started=$now
@@ -96,7 +96,7 @@ xpuload --off-cpu -o train.data -o train.html python3 train.py \
 check $? "a Python program is recorded"
 xpumerge train.data --table python_lines --csv >lines.csv 2>log
 line() { grep -n "# $1\$" train.py | cut -d: -f1; }
-nanoseconds() {		# nanoseconds WHAT: prints "own total" of the line marked with WHAT
+nanoseconds() {		# nanoseconds WHAT: prints own and total time of the line with the mark WHAT
 	awk -F, -v at=":$(line "$1")\"" 'index($6, at) { print $2, $4 }' lines.csv
 }
 is "$(nanoseconds softmax)" "16000000 16000000" "the GPU time of the line softmax is right"
@@ -109,13 +109,14 @@ is "$(nanoseconds blocks)" "0 32000000" \
 is "$(nanoseconds optimizer)" "80000 80000" "the GPU time of the line optimizer is right"
 is "$(nanoseconds batch)" "200000 200000" "the GPU time of the line batch is right"
 is "$(sed -n '2s/.*"\(.*\)".*/\1/p' lines.csv)" "train.py:Attention.forward:$(line softmax)" \
-	"the first row is the largest"
+	"the first row is the line with the most GPU time of its own"
 task "GPU time by line of Python"
 
 # ---- which thread waits for the GPU
 
 COLUMNS=200 xpumerge train.data >train.txt 2>log
-is "$(sed -n '2s/ waited.*//p' train.txt)" trainer "the thread that waits for the GPU is named"
+is "$(sed -n '2s/ waited.*//p' train.txt)" trainer \
+	"the output names the thread that waits for the GPU"
 xpumerge train.data --table threads --json >threads.json 2>log
 python3 - "$(cat waited)" <<'END' >>log 2>&1
 import json, sys
@@ -151,7 +152,7 @@ awk '/\[GPU_Kernel\]k_/ && !/\[(before attach|after detach)\]/ {
 		kernel = $0; sub(/.*\[GPU_Kernel\]k_/, "", kernel); sub(/ .*/, "", kernel)
 		nr++; if (!match($0, "[:;]" kernel "\\(")) print
 	} END { exit nr < 30 }' server.folded >wrong 2>log
-is "$?$(cat wrong)" 0 "each kernel is under the function that launches it, even without the program"
+is "$?$(cat wrong)" 0 "each kernel is under its launching function, even without the program file"
 task "attach for ten seconds, and send one file"
 
 # ---- compare two builds
@@ -179,7 +180,7 @@ task "compare two builds"
 
 xpumerge diff main.data branch.data --gpu-only --width 0 >diff.txt 2>log
 is "$(awk '/^ *B - A/ { getline; print $NF; exit }' diff.txt)" "[GPU_Kernel]k_gelu" \
-	"the first row of the kernels is the slower kernel"
+	"the table of kernels begins with the kernel that got slower"
 awk '/avg A/ { getline; exit !/ 3[.][0-9]+ us +9[.][0-9]+ us / }' diff.txt
 check $? "and how long one of them took: 3, then 9 us"
 xpumerge diff main.data branch.data -o diff.html 2>log

@@ -40,8 +40,8 @@ $(O)/sim/libnvidia-ml.so.1: $(call obj,test/sim/nvml.c)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(SIM_LDFLAGS) -o $@ $^
 
-# Like NVIDIA's libraries, the other two open libcuda when they need it. The symbol versions are
-# sonames.
+# Like NVIDIA's libraries, libcudart and libcupti open libcuda when they need it. Their symbol
+# versions are their sonames.
 define sim_library
 $$(O)/sim/$(1).so.13: $$(call obj,$(2)) test/sim/$(3).map | $$(O)/sim/libcuda.so.1
 	$$(call say,LD)
@@ -54,8 +54,8 @@ endef
 $(eval $(call sim_library,libcudart,$(SIM_CUDART_SRC),cudart))
 $(eval $(call sim_library,libcupti,$(SIM_CUPTI_SRC),cupti))
 
-# Simulated libraries of older CUDA versions, each in its own directory with an exactness workload
-# linked to them.
+# Simulated libraries of older CUDA versions. Each version has its own directory, with an exactness
+# workload that is linked to its libraries.
 SIM_MAJORS	:= 11 12
 SIM_OLD		:= $(SIM_MAJORS:%=$(O)/sim%/exact)
 
@@ -92,7 +92,7 @@ $(foreach m,$(SIM_MAJORS),$(eval $(call sim_major,$(m))))
 
 # ---- workloads -----------------------------------------------------------------------------------
 
-# Built here for the simulated device; nvcc builds the same sources for a real one.
+# Programs that are built here for the simulated device; nvcc builds the same sources for a GPU.
 # OpenCL programs, cl_*, need the library of OpenCL's loader.
 HAVE_LIBOPENCL	:= $(shell echo 'int main(void) { return 0; }' | $(CC) $(CFLAGS) $(LDFLAGS) -x c - \
 		   -o /dev/null -lOpenCL 2>/dev/null && echo yes)
@@ -328,7 +328,7 @@ $(call test_bin,$(filter-out $(LIB_TEST),$(T0_C)) $(T1_C)): $(O)/%.t: %.c $(call
 	$(Q)$(CC) $(TEST_CFLAGS) $(T0_EXTRA) $(ALL_LDFLAGS) -o $@ $< $(call obj,$(GEN_SRC)) \
 		$(T0_OBJ) $(O)/libmerge.a $(MERGE_LIBS)
 
-# These tests write the loader's side of the file, without BPF.
+# These tests run the loader's code that writes recordings, without BPF.
 RECORDER_OBJ	= $(call obj,$(sort $(wildcard loader/record/*.c)) loader/base/host_clock.c \
 		  loader/base/numbers.c loader/base/msg.c loader/base/shim_thread.c)
 
@@ -341,7 +341,7 @@ $(RECORDER_TESTS): T0_OBJ = $(RECORDER_OBJ)
 # This test uses NVIDIA's occupancy calculator if CUDA's headers are installed.
 $(O)/test/t0/shape.t: T0_EXTRA = $(CUPTI_CFLAGS)
 
-# This test covers the shim's part as well.
+# This test also covers the shim's code that reads cubins.
 $(O)/test/t0/cubin.t: $(O)/preload/gpu/cupti/cubin.o
 $(O)/test/t0/cubin.t: T0_EXTRA = -Ipreload $(CUPTI_CFLAGS)
 $(O)/test/t0/cubin.t: T0_OBJ = $(O)/preload/gpu/cupti/cubin.o
@@ -353,7 +353,7 @@ $(O)/test/t0/copy.t: $(O)/loader/target/copy.o
 $(O)/test/t0/copy.t: T0_EXTRA = -Iloader
 $(O)/test/t0/copy.t: T0_OBJ = $(O)/loader/target/copy.o
 
-# This test has its own writer.
+# This test replaces functions of record/writer.h.
 PYCODE_OBJ	= $(call obj,$(addprefix loader/,record/pycode.c record/processes.c \
 		  base/host_clock.c base/numbers.c base/msg.c base/shim_thread.c))
 
@@ -416,7 +416,8 @@ $(call test_bin,$(T2_SHIM_C)): $(O)/%.t: %.c $(SHIM_TEST_OBJ) $(SIM_LIBS) $(O)/f
 	$(Q)$(CC) $(SHIM_CFLAGS) -Itest/lib -Itest/t2 -Itest/sim $(ALL_LDFLAGS) -o $@ $< \
 		$(SHIM_TEST_OBJ) -L$(O)/sim -lcudart -lcuda -Wl,-rpath,$(abspath $(O)/sim) -lpthread
 
-# This test injects as xpuload does, into a program on the simulated device, and exits at each step.
+# This test injects the shim as xpuload does, into a program on the simulated device. The injecting
+# process exits at each step.
 INJECT_OBJ	= $(filter-out $(O)/loader/xpuload.o $(O)/loader/inject/borrow.o,$(LOADER_OBJ))
 
 $(call test_bin,$(T2_INJECT_C)): $(O)/%.t: %.c loader/inject/borrow.c $(INJECT_OBJ) \
@@ -498,9 +499,9 @@ test-build: all $(TARGETS) \
 	$(O)/gen_sqlite $(O)/gen_windows $(O)/gen_counters $(O)/names \
 	$(O)/unparquet $(O)/gen_ranks $(O)/gen_odd $(O)/gen_runs $(filter $(O)/%,$(TESTS))
 
-# ThreadSanitizer's runtime cannot be loaded late into a process, as the shim is loaded into Python,
-# and reports the targets' own races as failures. So t3 uses targets and a shim without it; t2 runs
-# the shim with ThreadSanitizer.
+# ThreadSanitizer's runtime reports the targets' own races as failures. It cannot be loaded late
+# into a process, but the shim is loaded late into Python. Therefore t3 uses targets and a shim
+# without ThreadSanitizer, and t2 runs the shim with it.
 PLAIN		= $(O)/plain
 ifneq ($(findstring thread,$(SAN)),)
 test-build: plain
@@ -714,8 +715,8 @@ bench: test-build $(O)/bench/unwind $(O)/bench/switches $(O)/bench/symbols $(O)/
 	@$(TEST_ENV) SIM=1 ROUNDS=5 WORKLOADS='null1 null8 cpu' ROWS='$(SIM_ROWS)' python3 \
 		test/bench/gpu.py
 
-# Prints how many launches of two files are certain and right, certain and wrong, uncertain,
-# invented. NR=, SEED=
+# Imports recordings in two files. Prints how many launches are paired rightly and with certainty,
+# wrongly but with certainty, or without certainty, and how many launches are invented. NR=, SEED=
 .PHONY: pairs
 pairs: $(O)/gen_pairs $(O)/xpumerge
 	@$(TEST_ENV) sh test/bench/pairs.sh $(NR) $(SEED)

@@ -18,7 +18,7 @@
 #define FIRST_VERSION	2.2.5
 #define OLD_VERSION(version)	STR(version)
 #define JUMP(name)	"	jmp *" #name "@GOTPCREL(%rip)\n"
-#else				/* aarch64: every function's old version is its first one */
+#else				/* aarch64: every function's old version is its first version */
 #define FIRST_VERSION	2.17
 #define OLD_VERSION(version)	"2.17"
 #define JUMP(name)	"	adrp x16, :got:" #name "\n"		\

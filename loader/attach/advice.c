@@ -13,8 +13,8 @@
 #include "attach/kernel.h"
 
 /*
- * Whether Linux is locked down. The file shows the current level in brackets, as in "none integrity
- * [confidentiality]".
+ * Whether Linux is locked down. /sys/kernel/security/lockdown shows the current level in brackets,
+ * as in "none integrity [confidentiality]".
  */
 static bool is_locked_down(void)
 {

@@ -4,8 +4,8 @@
 #define XPU_LOADER_ADVICE_H
 
 /*
- * Return: text for the user about the most likely cause of @err, an error of bpf() or
- * perf_event_open(): ": \...", or "".
+ * Return: text that tells the user the most likely cause of @err, or "". The text begins with ": ".
+ * @err is an error of bpf() or perf_event_open().
  */
 const char *advice_on_error(int err);
 

@@ -2,10 +2,10 @@
 /*
  * caps.h - the capabilities of xpuload, and when they are effective
  *
- * The file xpuload is given capabilities "=p": they are permitted, and effective only between
- * caps__raise() and caps__lower(), around the calls that need them. So the program also runs
- * without some of them, can say which are missing, and does everything else with the user's own
- * rights.
+ * setcap gives the file xpuload its capabilities with "=p". They are always permitted, but are
+ * effective only between caps__raise() and caps__lower(), around the calls that need them. So the
+ * program also runs without some of them, can say which are missing, and does everything else with
+ * the user's own rights.
  */
 #ifndef XPU_LOADER_CAPS_H
 #define XPU_LOADER_CAPS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * own_sampler.h - CPU samples of one's own processes, where BPF may not be used
+ * own_sampler.h - CPU samples of the user's own processes, for users who may not use BPF
  *
  * Linux copies registers and the top of the stack, or follows frame pointers, as for perf record.
  * The samples have no Python frames and, without privileges, no kernel frames.
@@ -18,7 +18,7 @@
 struct own_sampler;
 
 /**
- * own_sampler__open - sample a process and all its descendants after its next exec
+ * own_sampler__open - after the next exec of a process, sample it and its descendants
  * @period_ns: time between two samples on a CPU
  * @stack_bytes: bytes of the stack to copy, fewer if they do not fit; 0: follow frame pointers
  *

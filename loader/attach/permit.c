@@ -8,9 +8,9 @@
 #include "attach/caps.h"
 
 /*
- * Follows a link in /proc, which makes Linux check PTRACE_MODE_READ, security modules included.
- * Other checks are unsuitable: newer kernels let CAP_PERFMON open the files that show a process's
- * mappings, and containers' system call filters forbid kcmp().
+ * Follows a link in /proc, which makes Linux and its security modules check PTRACE_MODE_READ. Other
+ * checks are unsuitable: in newer kernels, CAP_PERFMON suffices to open the files that show a
+ * process's mappings, and containers' system call filters forbid kcmp().
  */
 int permit__check(pid_t pid)
 {

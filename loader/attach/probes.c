@@ -32,10 +32,10 @@
 #define DETACHERS	64		/* number of threads that detach at the same time */
 
 /*
- * With PROBES_PID, the switches of at most this many processes are attached one by one: in Linux
- * the cost of attaching and detaching grows with the third power of the number of processes. Beyond
- * the limit, the switches of all processes are attached, as with PROBES_ALL; the recording is the
- * same.
+ * With PROBES_PID, probes are attached to the switches of at most this many processes one by one:
+ * in Linux the cost of attaching and detaching grows with the third power of the number of
+ * processes. Beyond the limit, the probes of switches watch all processes, as with PROBES_ALL; the
+ * recording is the same.
  */
 #define MAX_FOLLOWED	128
 
@@ -54,14 +54,16 @@ struct shim {
 	dev_t dev;
 	ino_t ino;
 	char path[32];
-	struct attachment at[NR_SITE_GROUPS];	/* includes the switches only if @everywhere */
+	struct attachment at[NR_SITE_GROUPS];	/* includes the switches only if probes.everywhere
+						 * is set */
 };
 
 /*
- * The number of ended processes whose switches may stay attached. To detach a switch, Linux visits
- * all processes with the shim, and lowers the semaphore in each process that nobody is attached to.
- * Such a process may be a child that was just forked; its shim continues for two seconds with
- * lowered semaphores. So switches are detached rarely, for many processes at a time.
+ * The number of ended processes whose switches may still have probes. To detach the probe of a
+ * switch, Linux visits all processes with the shim, and lowers the semaphore in each process that
+ * has no probe. A child that was just forked may have no probe yet; its shim continues for two
+ * seconds with lowered semaphores. So probes of switches are detached rarely, for many processes at
+ * a time.
  */
 #define MAX_ENDED	256
 
@@ -302,7 +304,7 @@ static void add_attached(struct attachment **list, size_t *nr, struct attachment
 
 /*
  * Detaches the groups @from to @to of all shims. Followed processes come first: detaching from them
- * costs less while a switch is still attached in all processes.
+ * costs less while probes of switches still watch all processes.
  */
 static void probes__detach(struct probes *p, enum site_group from, enum site_group to)
 {
@@ -392,8 +394,8 @@ static uint64_t ring_size(uint64_t bytes)
 }
 
 /*
- * Return: a map's size: one entry for each @bytes of the ring, because a user with many threads
- * requests a larger ring.
+ * Return: the number of entries for a map. This is one entry for each @bytes of the ring, because a
+ * user with many threads requests a larger ring.
  */
 static uint32_t max_entries(const struct probes_options *opts, uint32_t bytes)
 {
@@ -427,14 +429,14 @@ static void set_up_sampling(struct xpu_bpf *skel, const struct probes_options *o
 	skel->rodata->sample_wakeup_bytes = ring_bytes / 8;
 	skel->rodata->sample_stack_bytes = opts->stack_bytes;
 	skel->rodata->blind_stack_bytes = opts->blind_stack_bytes;
-	/* Before Linux 6.1 the program of a perf event may not read a map without preallocation. */
+	/* Before Linux 6.1 the program of a perf event may read only preallocated maps. */
 	if (old_kernel) {
 		bpf_map__set_map_flags(skel->maps.procs, 0);
 		bpf_map__set_map_flags(skel->maps.wanted, 0);
 	}
 }
 
-/* Sets up the accounts of off-CPU time; without them, disables their programs and maps. */
+/* Sets up the programs and maps for the accounts of off-CPU time, or disables them. */
 static void set_up_off_cpu(struct xpu_bpf *skel, const struct probes_options *opts)
 {
 	struct bpf_program *progs[] = {
@@ -760,7 +762,7 @@ int probes__follow(struct probes *p, pid_t pid, bool hello)
 		err = followed__switch_on(p, f, hello);
 		if (err != -EMFILE)
 			break;
-		forget_ended(p, true);		/* also frees @f, whose attaching failed */
+		forget_ended(p, true);		/* also frees @f, to which attaching failed */
 	}
 	return err;
 }

@@ -19,7 +19,8 @@ struct probes;
 
 enum probes_mode {
 	PROBES_RUN,			/* our child, see probes__adopt_next_child() */
-	PROBES_PID,			/* running processes: probes__want(), probes__follow() */
+	PROBES_PID,			/* running processes, see probes__want(),
+					 * probes__follow() */
 	PROBES_ALL,			/* every process with the shim; every process if @shim is
 					 * NULL */
 };
@@ -50,7 +51,7 @@ struct probes_options {
 	bool memory;			/* ask running programs for memory events */
 	bool off_cpu;			/* account for all the time of each thread */
 	uint64_t off_min_ns;		/* shorter off-CPU intervals have no stack */
-	bool sample;			/* load the sampling program: probes__sample_fd() */
+	bool sample;			/* load the sampling program, see probes__sample_fd() */
 	uint64_t sample_period_ns;	/* time between two samples on a CPU */
 	uint32_t stack_bytes;		/* bytes of the stack that a sample copies; 0: follow frame
 					 * pointers */
@@ -65,8 +66,8 @@ typedef void (*probes_record_fn)(void *ctx, const void *data, size_t size);
  * @why: on failure, one line that says what failed and what to do; @len bytes
  *
  * Raises the semaphores of the shim. With PROBES_RUN, this wakes every process that any xpuload
- * started (the BPF programs decide which processes are recorded); with PROBES_ALL, every process.
- * With PROBES_PID, probes__follow() raises the semaphores.
+ * started (the BPF programs decide which processes are recorded); with PROBES_ALL, it wakes every
+ * process. With PROBES_PID, only probes__follow() raises semaphores.
  *
  * Return: 0 or a negative errno.
  */
@@ -84,9 +85,9 @@ void probes__close(struct probes *p);
 int probes__add_shim(struct probes *p, int fd);
 
 /*
- * Makes the BPF programs record the running process @pid, from its next event, and the children
- * that it forks. Needs PROBES_PID or a filter. @denied: the invoker may not record the process now;
- * the caller counts the process. Return: 0 or a negative errno.
+ * Makes the BPF programs record the running process @pid and the children that it forks, beginning
+ * with the next event of @pid. Needs PROBES_PID or a filter. @denied: the invoker may not record
+ * the process now. The caller counts it, so the BPF programs do not. Return: 0 or a negative errno.
  */
 int probes__want(struct probes *p, pid_t pid, bool denied);
 void probes__unwant(struct probes *p, pid_t pid);
@@ -107,7 +108,7 @@ int probes__follow(struct probes *p, pid_t pid, bool hello);
 void probes__unfollow(struct probes *p, pid_t pid);
 
 /*
- * Ends the repeating of definitions by shims that another loader keeps awake. Must be called
+ * Tells shims that another loader keeps awake to stop repeating their definitions. Must be called
  * XPU_HELLO_NS after probes__open() with PROBES_PID or PROBES_ALL.
  */
 void probes__end_hello(struct probes *p);
@@ -149,8 +150,8 @@ uint64_t probes__nr_samples(const struct probes *p);
 int probes__fd(const struct probes *p);
 
 /*
- * Takes the records in the rings, and at most a ringful of records that arrive meanwhile, because
- * the writers may be faster. Return: whether all were taken.
+ * Takes the records in the rings. Of the records that arrive meanwhile, takes only as many as fit
+ * into a ring, because they may arrive faster than they are taken. Return: whether all were taken.
  */
 bool probes__drain(struct probes *p);
 

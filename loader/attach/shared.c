@@ -27,12 +27,12 @@
 #include "record/shm_reader.h"
 #include "xpu_slot.h"
 
-#define MAX_CALLERS	128		/* connections that have sent nothing yet */
+#define MAX_CALLERS	128		/* maximum number of connections that have sent nothing */
 #define CALLER_NS	1000000000ull	/* how long a connection may stay silent */
 #define ACCEPT_NS	100000000ull	/* maximum time to accept connections without a break */
 #define DEAF_NS		20000000ull	/* pause before listening again if there was no room */
-#define MAX_READERS	1024		/* maximum number of processes with mapped memory at a time;
-					 * others wait */
+#define MAX_READERS	1024		/* maximum number of processes whose memory is mapped;
+					 * further processes wait */
 #define SPARE_FILES	32		/* descriptors reserved for connections */
 #define MAX_MISSING	(1u << 20)	/* maximum number of missing processes; no honest
 					 * count is larger */
@@ -42,8 +42,8 @@
 #define MAX_TASKS	4096		/* maximum number of threads to look at in a process */
 #define MAX_THREADS	(4 * MAX_TASKS)	/* maximum number of threads of a process whose numbers are
 					 * kept */
-#define LOOK_NS		20000000ll	/* how long a search for threads may take at once, ... */
-#define LOOK_SHARE	16		/* ... and 1/16 of the time in the long run */
+#define LOOK_NS		20000000ll	/* how long one search for threads may take, ... */
+#define LOOK_SHARE	16		/* ... and all searches may take 1/16 of the time */
 #define MAX_EVENTS	64
 #define MIN_PAUSE_MS	2
 #define MAX_PAUSE_MS	50
@@ -66,7 +66,7 @@ struct member {
 	pid_t pid;			/* in xpuload's pid namespace */
 	uint32_t proc_id;
 	int pid_fd;			/* -1: the process's end will not be noticed */
-	uint64_t exit_ns;		/* when the most recently ended thread ended, if reported */
+	uint64_t exit_ns;		/* when a thread last ended, if that was reported */
 	uint64_t ended_ns;		/* when the end was noticed; 0: not ended */
 	struct shm_reader *reader;	/* NULL: the image has not connected */
 	uint64_t image;			/* the image's number, from its hello */
@@ -109,8 +109,8 @@ struct shared {
 	uint32_t last_proc_id;
 	uint32_t nr_readers;
 	uint64_t start_ns;
-	uint64_t now_ns;		/* connections older than this are accepted, or are being
-					 * accepted */
+	uint64_t now_ns;		/* connections made before this time are accepted, or are
+					 * being accepted */
 	uint64_t ring_bytes;
 	struct xpu_shm_counts *counts;	/* a page shared with all processes, or NULL */
 	uint64_t nr_came;		/* number of connected processes that @counts includes */
@@ -122,10 +122,10 @@ struct shared {
 	bool over;
 	bool told_lost;
 	int pause_ms;			/* see shared__pause_ms() */
-	double fullest;			/* the fullest ring of this round, 0 to 1 */
+	double fullest;			/* how full the fullest ring was in this round, 0 to 1 */
 	uint64_t nr_lost[XPU_LOST_NR];
-	uint64_t deaf_ns;		/* when listening paused because there was no room; 0: it
-					 * did not */
+	uint64_t deaf_ns;		/* when listening was paused for lack of room; 0: it is not
+					 * paused */
 	unsigned int nr_callers;
 	struct caller callers[MAX_CALLERS];
 };
@@ -678,9 +678,9 @@ static void lose(struct shared *s, pid_t pid, const char *why)
 }
 
 /*
- * Return: the caller's process, set to the image that called; NULL if memory runs out. Takes
- * reports only up to the time of the hello, because the process may have changed its image or ended
- * since.
+ * Return: the process of the caller, whose current image is now the image that called; NULL if
+ * memory runs out. Takes reports only up to the time of the hello, because the process may have
+ * changed its image or ended since.
  */
 static struct member *find_caller(struct shared *s, pid_t pid, const struct xpu_shm_hello *hello)
 {
@@ -1009,8 +1009,8 @@ bool shared__drain(struct shared *s)
 	if (!any_end)
 		return all && heard;
 	/*
-	 * Take all reports about an ended process before handling its end, but only after its last
-	 * connection was taken.
+	 * Take the last connection of an ended process first, then all reports about the process,
+	 * and then handle its end.
 	 */
 	s->listener.settle(s->listener.ctx, s->now_ns);
 	for (m = s->members; m; m = following) {

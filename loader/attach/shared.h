@@ -73,8 +73,8 @@ void shared__start(struct shared *s, pid_t pid, bool attached, bool reports);
 enum shared_report { SHARED_FORK, SHARED_EXEC, SHARED_EXIT, SHARED_UNHEARD };
 
 /*
- * Reports that @parent forked @pid, or that @pid runs another program, has lost one of its threads,
- * or uses CUDA but can reach neither xpuload nor xpuload's counters.
+ * Reports that @parent forked @pid, or that @pid runs another program, that a thread of @pid has
+ * ended, or that @pid uses CUDA but can reach neither xpuload nor xpuload's counters.
  */
 void shared__report(struct shared *s, enum shared_report what, pid_t pid, pid_t parent,
 		    uint64_t time_ns);
@@ -92,8 +92,8 @@ int shared__fd(const struct shared *s);
 bool shared__drain(struct shared *s);
 
 /*
- * Return: the time until the next drain is due, because no process wakes us when its ring fills
- * up.
+ * Return: the time after which shared__drain() must be called again. No process wakes us when its
+ * ring fills up.
  */
 int shared__pause_ms(const struct shared *s);
 

@@ -2,8 +2,8 @@
 /*
  * bounds.h - limits on the data that a target can make xpuload keep, write and print
  *
- * xpuload trusts nothing that a target sends. Each limit has an explanation, and the effect of
- * exceeding it ("Beyond"); xpuload(1) lists the limits under LIMITS.
+ * xpuload trusts nothing that a target sends. The comment on a limit says what happens when the
+ * limit is exceeded ("Beyond"); xpuload(1) lists the limits under LIMITS.
  */
 #ifndef XPU_LOADER_BOUNDS_H
 #define XPU_LOADER_BOUNDS_H
@@ -14,7 +14,7 @@
  * Limits on entries in the tables of living processes: for one process, for all processes together,
  * and a floor. Once all processes together have reached their limit, each of them may still have as
  * many entries as the floor, so that one process cannot crowd out the others. An entry takes 32 to
- * 64 bytes (see map.h), so the tables of one process take at most 300 MB, and the tables of all
+ * 64 bytes (see numbers.h), so the tables of one process take at most 300 MB, and the tables of all
  * processes 500 MB plus the floors.
  */
 #define LIMIT_ROWS(row)								\
@@ -24,13 +24,13 @@
 	/* Call paths that a shim has numbered. Beyond: launches from them are		\
 	 * recorded without a call path, and counted. */				\
 	row(PATHS,	1 << 20,	1 << 21,	1 << 12)		\
-	/* Threads. Beyond: they count as one thread, 0, and their launches are counted. */	\
+	/* Threads. Beyond: new threads count as thread 0, and their launches are counted. */	\
 	row(THREADS,	1 << 18,	1 << 20,	1 << 12)		\
-	/* Threads numbered by another pid namespace. Beyond: they keep that number. */		\
+	/* Threads numbered by another pid namespace. Beyond: new threads keep that number. */	\
 	row(NS_THREADS,	1 << 18,	1 << 20,	1 << 12)		\
 	/* Logs of threads. Beyond: entries that are sent twice are recorded twice. */	\
 	row(LOGS,	1 << 18,	1 << 20,	1 << 12)		\
-	/* Stacks of blocked threads. Beyond: their time has no stack, and is counted. */    \
+	/* Stacks of blocked threads. Beyond: new stacks are only counted. */	\
 	row(OFF_STACKS,	1 << 18,	1 << 20,	1 << 12)		\
 	/* Python code in samples. Beyond: frames have unknown code, and are counted. */	\
 	row(CODES,	1 << 18,	1 << 20,	1 << 12)
@@ -55,8 +55,8 @@
 #define LIMIT_BAD_CODES		16
 
 /*
- * Lines that shims print for the user: of one process, and of all processes. Beyond: counted, not
- * printed.
+ * Lines that shims print for the user, in one process and in all processes together. Beyond:
+ * further lines are only counted.
  */
 #define LIMIT_MESSAGES		32
 #define LIMIT_ALL_MESSAGES	64
@@ -68,17 +68,17 @@
 #define LIMIT_ENDED		(1 << 14)
 
 /*
- * Copies, next to the recording, of mapped files that are not found at their paths here: bytes of
- * data of one file and of all files, and the number of files. Libraries of CUDA and PyTorch are
- * below 2 GB. Holes are not data and stay holes. Half of the file system's free space is always
- * left. Beyond: counted, and functions in those files have no names.
+ * Mapped files that are not found at their paths here are copied next to the recording. The limits
+ * apply to the data of one file, the data of all files, and the number of files. Libraries of CUDA
+ * and PyTorch are below 2 GB. Holes are not data and stay holes. Half of the file system's free
+ * space is always left. Beyond: further files are only counted, and their functions have no names.
  */
 #define LIMIT_KEPT_FILE		(2ull << 30)
 #define LIMIT_KEPT_SIZE		(1ull << 40)	/* a file's size, holes included */
 #define LIMIT_KEPT_BYTES	(8ull << 30)
 #define LIMIT_KEPT_FILES	4096
 
-/* Mapped files that are examined; files that wait to be copied, each held open. */
+/* Number of mapped files that are examined, and of open files that wait to be copied. */
 #define LIMIT_MAPPED_FILES	(1 << 16)
 #define LIMIT_KEEPING		256
 

@@ -15,8 +15,8 @@
 
 /*
  * Prepares a new process: closes all descriptors except @fd, which becomes CHILD_FD, blocks all
- * signals, and makes the process end when @parent ends. If it kept xpuload's pipes open, readers of
- * the pipes would never see their end. Return: 0 or a negative errno.
+ * signals, and makes the process end when @parent ends. If the process kept xpuload's pipes open,
+ * readers of the pipes would never see end of file. Return: 0 or a negative errno.
  */
 int child__settle(int fd, pid_t parent, const char *name);
 

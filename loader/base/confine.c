@@ -45,13 +45,13 @@ static int forbid_system_calls(void)
 		ALLOW(fstat), ALLOW(newfstatat), ALLOW(lseek),
 		ALLOW(brk), ALLOW(munmap), ALLOW(mremap), ALLOW(madvise), ALLOW(getrandom),
 		ALLOW(exit_group),
-		/* Allow opening for reading: a file for writing could be mapped and changed. */
+		/* Allow opening only for reading: writable files could be mapped and changed. */
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 4),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
 		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_ACCMODE | O_CREAT | O_TRUNC, 1, 0),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-		/* libelf asks for flags. Other uses of fcntl() lock files, or send signals. */
+		/* libelf only reads flags. Other uses of fcntl() lock files, or send signals. */
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fcntl, 0, 5),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_GETFD, 1, 0),

@@ -10,7 +10,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* Linux has this since 5.12, but not every supported distribution's headers do. */
+/* Linux has this flag since 5.12, but the headers of some supported distributions lack it. */
 #ifndef RESOLVE_CACHED
 #define RESOLVE_CACHED	0x20
 #endif

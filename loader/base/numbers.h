@@ -23,7 +23,7 @@ struct numbers_slot {
 	uint64_t value;			/* 0: the slot is free */
 };
 
-/* A map, of 32 to 64 bytes an entry. Starts zeroed. */
+/* A map. Takes 32 to 64 bytes for each entry. Starts zeroed. */
 struct numbers {
 	struct numbers_slot *slots;
 	uint32_t nr_slots;		/* number of slots: 0 or a power of two */

@@ -2,8 +2,8 @@
 /*
  * shim_thread.h - whether the shim's thread in a process has run
  *
- * The thread sends the last launches and device records of a process. It cannot do so while Linux
- * does not run it: the process is stopped, frozen, or waits for a CPU.
+ * The thread sends the last launches and device records of a process. The thread cannot send them
+ * while the process is stopped or frozen, or waits for a CPU.
  */
 #ifndef XPU_LOADER_SHIM_THREAD_H
 #define XPU_LOADER_SHIM_THREAD_H
@@ -16,14 +16,13 @@ struct shim_thread {			/* zeroed: not looked for yet */
 	pid_t tid;			/* -1: not found */
 	bool had_turns;
 	uint64_t nr_waits;		/* how often the thread had waited when it was found */
-	uint64_t ran_ns;		/* when it was first seen to have run since then; 0: not
-					 * yet */
+	uint64_t ran_ns;		/* when the thread was first seen to have run after that; 0:
+					 * it has not */
 };
 
 /*
- * Return: whether the shim's thread in @pid needs more time: since it was first seen to run, less
- * than a second or too few rounds of its loop have passed. If /proc does not show the thread, only
- * the second counts.
+ * Return: whether the shim's thread in @pid needs more time. After it was first seen to run, it
+ * needs a second and some rounds of its loop, or only the second if /proc does not show the thread.
  */
 bool shim_thread__is_late(struct shim_thread *t, pid_t pid, uint64_t now_ns);
 

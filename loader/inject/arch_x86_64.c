@@ -171,11 +171,11 @@ void arch__enter(struct user_regs_struct *r, uint64_t code, uint64_t data, uint6
 const uint64_t arch__clone_flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
 				   CLONE_THREAD | CLONE_SYSVSEM | CLONE_PTRACE;
 
-/* struct pthread has these members, and TCB_TID, at the same place since glibc 2.28. */
+/* These are the offsets of members of struct pthread; glibc has not changed them since 2.28. */
 #define TCB_TCB			0x00
 #define TCB_DTV			0x08
 #define TCB_SELF		0x10
-#define TCB_HAS_THREADS		0x18	/* without it, locks are not taken */
+#define TCB_HAS_THREADS		0x18	/* if it is 0, the C library takes no locks */
 #define TCB_GUARDS		0x28	/* stack guard and pointer guard */
 #define GUARDS_BYTES		16
 
@@ -225,8 +225,8 @@ _Static_assert(offsetof(struct signal_frame, r8) == 8 + 40, "struct ucontext: uc
 _Static_assert(offsetof(struct signal_frame, mask) == 8 + 40 + 256, "struct ucontext: uc_sigmask");
 
 /*
- * Sets the registers that the thread gets if xpuload ends before it has restored the thread's
- * registers.
+ * Makes the interrupted call begin again, or fail with EINTR, if xpuload ends before it has
+ * restored the thread's registers.
  */
 static void begin_call_again(struct signal_frame *f, const struct user_regs_struct *r)
 {
@@ -307,9 +307,9 @@ const size_t arch__end_thread_bytes = sizeof(arch__end_thread);
 
 /*
  * The bare thread starts at arch__code with the data's address in rbx, and most signals blocked. It
- * starts the loading thread, and ends; Linux then clears "starter". If it can start no thread, it
- * waits until xpuload has read that, and unmaps this memory in its last call, which returns to the
- * end of clone().
+ * starts the loading thread, and ends; Linux then clears "starter". If it cannot start the loading
+ * thread, it waits until xpuload has read the error. Its last call then unmaps this memory, and
+ * returns to the end of clone().
  *
  * The loading thread starts at label 2. If the process cannot open the shim, it makes a memfd and
  * lets xpuload write the shim to it. It lets xpuload check its rights, loads the shim, and waits

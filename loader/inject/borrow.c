@@ -76,8 +76,8 @@ struct borrow {
 	const char *shim;
 	bool wants_fd;			/* the process does not see the shim's file */
 	struct inject_result *result;
-	uint64_t any_ns;		/* until then, threads that wait with a timeout are
-					 * skipped */
+	uint64_t any_ns;		/* threads that wait with a timeout are skipped until this
+					 * time */
 	uint64_t end_ns;		/* end of the search */
 	struct {
 		char why[INJECT_WHY];
@@ -88,15 +88,15 @@ struct borrow {
 	struct arch_state state;
 	uint64_t mask;
 	uint8_t tcb[TCB_HEAD];
-	uint32_t inner_tid;		/* in its pid namespace */
-	bool is_out;			/* its registers could not be restored: it restores them
-					 * itself when we end, and needs the spare memory for
-					 * that */
+	uint32_t inner_tid;		/* the thread's number in its pid namespace */
+	bool is_out;			/* the thread's registers could not be restored: the thread
+					 * restores them itself when this process ends, and needs
+					 * the spare memory for that */
 
 	pid_t starter;			/* the bare thread; 0: it has ended */
 	struct user_regs_struct starter_regs;
 	uint64_t start;			/* the new memory in the process; 0: none */
-	uint64_t data;			/* address of struct inject_data in it */
+	uint64_t data;			/* address of struct inject_data in the new memory */
 };
 
 #define REFUSE(b, err, ...)	\
@@ -300,8 +300,8 @@ static int check_seccomp(struct borrow *b)
 }
 
 /*
- * Reads the registers of the stopped thread. Return: 0 if it waits in a call that Linux restarts;
- * otherwise detaches it, and returns -EAGAIN.
+ * Reads the registers of the stopped thread. Detaches the thread unless it waits in a call that
+ * Linux restarts. Return: 0, or -EAGAIN if the thread was detached.
  */
 static int read_stopped(struct borrow *b, struct arch_state *state, uint64_t *mask)
 {
@@ -567,7 +567,7 @@ static int fill_memory(struct borrow *b)
 		.errno_at = b->places.errno_at, .image_bytes = b->places.tls_bytes,
 		.init = "InitializeInjection", .file = "/libxpushim.so",
 	};
-	if (d.image_bytes > sizeof(d.image))	/* the child may lie */
+	if (d.image_bytes > sizeof(d.image))	/* the child that reads the C library may lie */
 		return REFUSE(b, -ENOTSUP, "its C library has too much thread-local data");
 	memcpy(d.fn, b->places.fn, sizeof(d.fn));
 	snprintf(d.path, sizeof(d.path), "%s", b->shim);
@@ -597,7 +597,7 @@ static void free_memory(struct borrow *b)
 	b->start = 0;
 }
 
-/* Resumes the bare thread in its code. */
+/* Makes the bare thread continue in the code that was written for it. */
 static int run_starter(struct borrow *b)
 {
 	const uint64_t mask = ~(FAULTS | BIT_OF(SETXID));
@@ -611,7 +611,10 @@ static int run_starter(struct borrow *b)
 	return 0;
 }
 
-/* Handles events of the running bare thread. Return: 0, or -EFAULT if a fault made us end it. */
+/*
+ * Handles events of the running bare thread. Return: 0, or -EFAULT if it was ended because of a
+ * fault.
+ */
 static int watch_starter(struct borrow *b)
 {
 	int status, sig;
@@ -671,7 +674,9 @@ static bool write_file(struct borrow *b)
 		close(from);
 	if (to >= 0)
 		close(to);
-	/* "." makes a name under which the dynamic loader knows no other file. */
+	/*
+	 * The "." makes this name differ from the name of each file that the dynamic loader knows.
+	 */
 	snprintf(path, sizeof(path), "/proc/self/./fd/%d", number);
 	return !n && put(b, b->data + offsetof(struct inject_data, path), path, strlen(path) + 1);
 }
@@ -920,7 +925,10 @@ int borrow__run(pid_t pid, const char *shim, struct inject_result *result)
 	b.mem = foreign__open_memory(pid, result->why);
 	if (b.mem < 0)
 		return b.mem;
-	/* Whoever may open this file may inject. Two injections at a time could load two copies. */
+	/*
+	 * Whoever may open the process's memory may inject. Two injections at a time could load the
+	 * shim twice.
+	 */
 	if (shim && flock(b.mem, LOCK_EX | LOCK_NB))
 		return REFUSE(&b, -EBUSY, "another xpuload puts the shim into it");
 	err = process__look(pid, &b.modules, result->why);

@@ -82,8 +82,8 @@ int foreign__open_file(pid_t pid, int number)
 		return -errno;
 	snprintf(root, sizeof(root), "/proc/%d", pid);
 	/*
-	 * The process may present any of its files: open the file with the rights of the process's
-	 * user.
+	 * The process's descriptor may refer to any file. So open the file with the rights of the
+	 * process's user.
 	 */
 	if (is_memfd(fd) && !fstat(fd, &st) && S_ISREG(st.st_mode) &&
 	    !st.st_nlink && !st.st_size && !stat(root, &st)) {

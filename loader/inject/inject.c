@@ -33,8 +33,8 @@ static _Noreturn void run_child(pid_t pid, const char *shim, int fd, pid_t paren
 	if (child__settle(fd, parent, "xpuload-inject") || (geteuid() && privileges__drop(0)))
 		_exit(1);
 	/*
-	 * Run at high priority, because a thread will be stopped meanwhile. Only root may raise the
-	 * priority; other users run without that.
+	 * Run at high priority, because a thread of the process will be stopped. Only root may
+	 * raise the priority; for other users, it stays as it is.
 	 */
 	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK,
 			       &(struct sched_param){ .sched_priority = 1 }))

@@ -55,7 +55,7 @@ bool inject__is_over(const struct injection *i, int timeout_ms);
  */
 int inject__end(struct injection *i, struct inject_result *result);
 
-/* Does all of it, in INJECT_MS at most. */
+/* Begins and ends one injection, in INJECT_MS at most. */
 int inject__into(pid_t pid, const char *shim, struct inject_result *result);
 
 #endif /* XPU_LOADER_INJECT_H */

@@ -18,7 +18,8 @@
 	X(munmap) X(memfd_create) X(close) X(__errno_location) X(mmap)		\
 	X(mprotect) X(clone)
 
-#define TLS_IMAGE	128		/* maximum size of the image; glibc's has 16 bytes */
+#define TLS_IMAGE	128		/* maximum size of inject_data.image; glibc's image has 16
+					 * bytes */
 
 #define INJECT_NUMBER(name)	FN_##name,
 enum inject_function { INJECT_FUNCTIONS(INJECT_NUMBER) NR_FUNCTIONS };
@@ -43,7 +44,7 @@ struct inject_data {
 	uint64_t wants_fd;
 	uint64_t start, bytes;		/* the new memory */
 	uint64_t patience[2];		/* a timespec: how long to wait for xpuload */
-	uint64_t tls_low;		/* thread-local data begins there */
+	uint64_t tls_low;		/* lowest address for the bare thread's thread-local data */
 	uint64_t last_sp;		/* stack for the last call, outside of the new memory */
 	uint64_t errno_at;		/* offset of errno in the C library's thread-local data */
 	uint64_t image_bytes;
@@ -70,8 +71,8 @@ int arch__set_all(pid_t tid, const struct arch_state *s);
 
 /*
  * Whether the thread was stopped in a system call that Linux restarts when the thread is resumed.
- * If Linux would let the call fail instead, changes *@regs so that Linux restarts it unless a
- * signal handler runs, which is how the call behaves without us.
+ * If Linux would let the call fail instead, changes *@regs so that Linux restarts the call. The
+ * call still fails if a signal handler runs, as it does without us.
  */
 bool arch__waits(struct user_regs_struct *regs);
 
@@ -132,9 +133,9 @@ bool arch__same_call(const struct user_regs_struct *a, const struct user_regs_st
  * @restorer: code that makes the system call rt_sigreturn
  *
  * A function that is called with the frame's address as its stack pointer returns to the
- * interrupted call, whether or not xpuload still runs. The thread then has its x87 and SSE
- * registers again. Its other registers are as in a new thread: no call of the C library preserves
- * them.
+ * interrupted call, whether or not xpuload still runs. The thread then has its general, x87 and SSE
+ * registers again. Registers of later extensions are as in a new thread: no call of the C library
+ * preserves them.
  */
 void arch__frame(uint8_t to[FRAME_BYTES], const struct arch_state *s, uint64_t mask, uint64_t at,
 		 uint64_t restorer);

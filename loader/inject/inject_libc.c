@@ -78,7 +78,9 @@ static int get_file(uint32_t module)
 	return file;
 }
 
-/* Sets the load bias, and looks for spare memory after the data. Return: whether it has a bias. */
+/*
+ * Sets the load bias, and looks for spare memory after the data. Return: whether the bias is known.
+ */
 static bool image__place(struct image *i, const struct module *m)
 {
 	uint64_t end = 0;

@@ -268,7 +268,7 @@ static bool maps_line__parse(struct maps_line *l, char *line)
 struct seen {
 	bool musl, loader, loader32, libcuda, shim, libc;
 	const struct module *main;	/* libc.so.6 */
-	bool two;			/* there is another one, as after dlmopen() */
+	bool two;			/* the process has a second libc.so.6, as after dlmopen() */
 };
 
 /* Notes a mapping of libc.so.6, whose code may have been split into several mappings. */

@@ -8,8 +8,9 @@
 #define INJECT_WHY	320
 
 struct inject_result {
-	uint64_t stopped_ns;		/* the longest time for which a thread was stopped ... */
-	uint64_t cpu_wait_ns;		/* ... and the part of it spent waiting for a CPU */
+	uint64_t stopped_ns;		/* longest time for which a thread was stopped */
+	uint64_t cpu_wait_ns;		/* the part of stopped_ns that was spent waiting for a
+					 * CPU */
 	uint32_t nr_stops;		/* number of stops, including those that only read a
 					 * thread's state */
 	char why[INJECT_WHY];		/* why the process was refused */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* offcpu.h - the time in which threads did not run, and the accounts of their lives */
+/* offcpu.h - the time in which threads did not run, and the accounts of all their time */
 #ifndef XPU_LOADER_OFFCPU_H
 #define XPU_LOADER_OFFCPU_H
 

@@ -417,7 +417,10 @@ static void stats__blame(struct recorder_stats *stats, const struct recorder_bla
 		*least = *blame;
 }
 
-/* Adds the growth of a shim's totals from @first, at the beginning of the recording, to @now. */
+/*
+ * Adds to @stats how much a shim's totals have grown from @first to @now. @first: the totals at the
+ * beginning of the recording
+ */
 static void stats__add_counters(struct recorder_stats *stats,
 				const struct xpu_record_counters *now,
 				const struct xpu_record_counters *first)

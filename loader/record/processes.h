@@ -59,7 +59,8 @@ struct process {
 	bool gone;			/* exited, or replaced by another image of the process */
 	bool ended;			/* ended before the detach */
 	bool settled;			/* gone so long that no more records come */
-	bool dropped;			/* freed, except what the images in nr_python_to need */
+	bool dropped;			/* freed, except the interpreter that nr_python_to images
+					 * use */
 	uint64_t gone_ns, gone_round;
 	struct process *next_gone;
 	uint64_t stopped_ns;		/* when the process's recording stopped; 0: it did not */
@@ -78,8 +79,8 @@ struct process {
 };
 
 /*
- * Fills *@loss with the losses of an image between the BPF programs and the recorder. The function
- * pointer may be NULL.
+ * Fills *@loss with the losses on the way from an image to the recorder. The function pointer may
+ * be NULL.
  */
 typedef void (*processes_loss_fn)(void *ctx, uint32_t proc_id, struct xpu_loss *loss);
 
@@ -131,8 +132,9 @@ bool processes__is_before_detach(const struct processes *ps, uint64_t time_ns);
 unsigned int processes__nr_awake(const struct processes *ps);
 
 /*
- * Return: how many of these processes have not had enough time to send their last records since the
- * first call, which comes right after the detach. @tell: print a warning for each of them
+ * Return: how many of the processes that processes__nr_awake() counts have not had enough time
+ * since the first call to send their last records. The first call comes right after the detach.
+ * @tell: print a warning for each of these processes
  */
 unsigned int processes__nr_late(struct processes *ps, uint64_t now_ns, bool tell);
 

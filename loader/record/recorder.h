@@ -2,8 +2,8 @@
 /*
  * recorder.h - turns the ring's records into records of xpu.data
  *
- * It replaces threads and call chains by ids, so that a launch takes 16 bytes on disk, passes
- * batches on, and keeps the counts that xpuload prints at the end.
+ * It replaces threads and call chains by ids, so that a launch takes 16 bytes on disk. It also
+ * passes batches on, and keeps the counts that xpuload prints at the end.
  */
 #ifndef XPU_LOADER_RECORDER_H
 #define XPU_LOADER_RECORDER_H
@@ -27,7 +27,7 @@ struct recorder_listener {
 	void (*process_exit)(void *ctx, const struct xpu_record_process_exit *r);
 	/* Called when an image reports where its interpreter is. */
 	void (*python)(void *ctx, uint32_t proc_id, const struct xpu_python *python);
-	/* Called to get the losses of an image on the way to the recorder; *@loss is zeroed. */
+	/* Called to get the losses on the way from an image to the recorder; *@loss is zeroed. */
 	void (*loss)(void *ctx, uint32_t proc_id, struct xpu_loss *loss);
 	void *ctx;
 };
@@ -57,8 +57,8 @@ void recorder__detaching(struct recorder *rec, uint64_t time_ns);
 void recorder__record(struct recorder *rec, const void *data, size_t size);
 
 /*
- * Notes that @pid has mapped an interpreter at @time_ns. Its image, or the image that begins at
- * that time, may not have been reported yet.
+ * Notes that @pid has mapped an interpreter at @time_ns. The process's image, or the image that
+ * begins at that time, may not have been reported yet.
  */
 void recorder__found_python(struct recorder *rec, uint32_t pid, uint64_t time_ns,
 			    const struct xpu_python *python);
@@ -70,13 +70,13 @@ void recorder__found_python(struct recorder *rec, uint32_t pid, uint64_t time_ns
  */
 void recorder__thread_exit(struct recorder *rec, uint32_t pid, uint32_t tid, uint64_t time_ns);
 
-/* Writes a label of a process that does not come from the process itself. */
+/* Writes a label of a process. The label does not come from the process itself. */
 void recorder__label(struct recorder *rec, uint32_t proc_id, enum xpu_label label,
 		     const char *text);
 
 /*
- * Writes the launches and samples taken so far as records. Must be called after every round of
- * draining.
+ * Writes records of the launches and samples that were taken so far. Must be called after every
+ * round of draining.
  */
 void recorder__flush(struct recorder *rec);
 
@@ -90,9 +90,8 @@ void recorder__drained(struct recorder *rec, uint64_t now_ns);
 void recorder__finish(struct recorder *rec);
 
 /*
- * Ends one of several files. Later records belong to the next file; the only earlier records that
- * they refer to are definitions. The caller must have taken all records that were in the rings at
- * @time_ns.
+ * Ends one of several files. Later records belong to the next file, and refer to no earlier records
+ * except definitions. The caller must have taken all records that were in the rings at @time_ns.
  */
 void recorder__cut(struct recorder *rec, uint64_t time_ns);
 
@@ -123,8 +122,8 @@ void recorder__look_for_ends(struct recorder *rec);
 unsigned int recorder__nr_awake(const struct recorder *rec);
 
 /*
- * Return: how many of these processes may still send their last records: see
- * processes__nr_late().
+ * Return: how many of the processes that recorder__nr_awake() counts may still send their last
+ * records: see processes__nr_late().
  */
 unsigned int recorder__nr_late(struct recorder *rec, uint64_t now_ns, bool tell);
 

@@ -49,12 +49,12 @@ struct recorder_stats {
 	uint64_t nr_untold;		/* number of launches whose call path did not arrive */
 	uint64_t nr_samples;		/* number of received samples */
 	uint64_t nr_ranges;		/* number of events of NVTX ranges received */
-	uint64_t nr_ranges_missing;	/* number of range events that the shims logged, but were
-					 * not received */
+	uint64_t nr_ranges_missing;	/* number of range events that the shims logged, but the
+					 * recorder did not receive */
 	uint64_t nr_ranges_dropped;	/* number of range events that the shims dropped */
 	uint64_t nr_allocs;		/* number of memory events received */
-	uint64_t nr_allocs_missing;	/* number of memory events that the shims sent, but were not
-					 * received */
+	uint64_t nr_allocs_missing;	/* number of memory events that the shims sent, but the
+					 * recorder did not receive */
 	uint64_t nr_errors;		/* number of processes that could not be recorded */
 	uint64_t nr_no_memory;		/* number of launches dropped by the recorder for lack of
 					 * memory */

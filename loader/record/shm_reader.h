@@ -3,7 +3,8 @@
  * shm_reader.h - reads the records that a process writes into memory that it shares with xpuload
  *
  * The process may write anything at any time. So the reader copies every index and size, and checks
- * the copy. An error stops the reading of this process, and affects no other process.
+ * the copy. After an error, it reads nothing more from this process; other processes are not
+ * affected.
  */
 #ifndef XPU_LOADER_SHM_READER_H
 #define XPU_LOADER_SHM_READER_H
@@ -23,10 +24,11 @@ typedef void (*shm_record_fn)(void *ctx, struct xpu_record *record, size_t size)
 
 /* The memory that a process has made: see xpu_shm.h. */
 struct shm_memory {
-	int fd;				/* the file that the process sent, of any kind; or -1 */
+	int fd;				/* descriptor of a file of any kind that the process sent,
+					 * or -1 */
 	int segment;			/* without a file: the id of the segment that the process
 					 * sent */
-	struct ucred owner;		/* the process that sent it */
+	struct ucred owner;		/* the process that sent the file or the id */
 };
 
 /* Return: the size of a ring of at least @bytes, a power of two. */
@@ -45,8 +47,8 @@ int shm_reader__new(const struct shm_memory *memory, uint64_t ring_bytes,
 void shm_reader__free(struct shm_reader *r);
 
 /*
- * Takes the complete records, at most a ringful. Return: whether all records from before the call
- * were taken.
+ * Takes the complete records, at most as many as fit into the ring. Return: whether it took all
+ * records that were in the ring at the call.
  */
 bool shm_reader__drain(struct shm_reader *r, shm_record_fn fn, void *ctx);
 

@@ -84,8 +84,8 @@ static size_t stack__nr_blocks(const struct stack *s)
 }
 
 /*
- * Sets the bits in @mask of the blocks in which @s differs from @old, which may be NULL. Return:
- * the number of these blocks.
+ * Sets a bit in @mask for each block in which @s differs from @old, which may be NULL. Return: the
+ * number of these blocks.
  */
 static size_t stack__diff(const struct stack *s, const struct stack *old, uint64_t *mask)
 {

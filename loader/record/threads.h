@@ -18,15 +18,15 @@ void threads__free(struct threads *t);
 
 /*
  * Return: the id of thread @tid of @p; 0 if memory runs out. @tid is a number in xpuload's pid
- * namespace. Threads beyond the limit share one id, with tid 0; @p->nr_beyond counts the calls for
- * them.
+ * namespace. Threads beyond the limit share one id, with tid 0; @p->nr_beyond counts how often this
+ * id is returned.
  */
 uint32_t threads__id(struct threads *t, struct process *p, uint32_t tid);
 
 /* Notes that thread @tid has the number @ns_tid in its own pid namespace. */
 void threads__learn(struct threads *t, struct process *p, uint32_t tid, uint32_t ns_tid);
 
-/* Return: the tid that threads__learn() got with @ns_tid; @ns_tid if it got none. */
+/* Return: the tid that threads__learn() has noted for @ns_tid; @ns_tid if the tid is unknown. */
 uint32_t threads__tid(const struct process *p, uint32_t ns_tid);
 
 /* Return: the id of thread @tid if it lives and has an id, or 0. */

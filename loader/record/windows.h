@@ -2,9 +2,9 @@
 /*
  * windows.h - the windows that processes have opened: see struct xpu_record_window
  *
- * The BPF programs sample only in windows. Perf events sample all the time. This module finds out
- * which samples of perf events must be dropped, because they are outside of the windows that
- * records in the ring have reported.
+ * The BPF programs sample only in windows. Perf events sample all the time. Their
+ * samples must be dropped if no window was open. This module finds such samples, from the records
+ * in the ring that report windows.
  */
 #ifndef XPU_LOADER_WINDOWS_H
 #define XPU_LOADER_WINDOWS_H

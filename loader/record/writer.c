@@ -19,8 +19,8 @@
 #define MAX_SPARE	8
 #define RETRY_NS	200000000ull	/* time between attempts to write a block to a full disk */
 /*
- * Records are written after at most a second or, at first, after at most an eighth of the
- * recording's age. If everything is killed, only newer records are lost.
+ * A record is written after at most a second. At first, it is written after at most an eighth of
+ * the recording's age. If all processes are killed, only records newer than this are lost.
  */
 #define FLUSH_NS	1000000000ull
 #define FLUSH_PART	8
@@ -48,7 +48,7 @@ struct writer {
 	unsigned int nr_spare;
 	uint64_t queued_bytes;
 	uint64_t written_bytes;		/* the file's length, in whole blocks */
-	uint64_t lost_bytes;		/* bytes of records, or of written blocks, that were lost */
+	uint64_t lost_bytes;		/* lost bytes, of records or of written blocks */
 	int error;			/* negative errno */
 	int waits;			/* negative errno while a block is tried again; otherwise
 					 * 0 */

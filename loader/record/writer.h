@@ -19,7 +19,7 @@ struct writer;
 
 /**
  * writer__open - begin to write to a file, and start the thread that writes
- * @fd: an empty file; writer__close() closes it; on failure it stays open
+ * @fd: an empty file; writer__close() closes it; if writer__open() fails, it stays open
  * @hdr: written at once, so that a full disk is noticed before anything is recorded
  * @w: the writer, for writer__close()
  *

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * build_ids.h - gets the build-ids of files that running processes have mapped, from the kernel
+ * build_ids.h - asks the kernel for the build-ids of files that running processes have mapped
  *
- * A helper process makes the calls, since Linux may wait for the file system, which a user may run
- * (FUSE), or whose server may be gone (NFS).
+ * A helper process makes the calls, because Linux may wait for the file system: a user may run
+ * the file system (FUSE), or its server may be gone (NFS).
  */
 #ifndef XPU_LOADER_BUILD_IDS_H
 #define XPU_LOADER_BUILD_IDS_H

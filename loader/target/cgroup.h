@@ -11,7 +11,7 @@
 struct cgroup {
 	char path[PATH_MAX];		/* the cgroup's directory */
 	uint64_t id;			/* the directory's inode */
-	uint32_t hierarchy;		/* its number in /proc/PID/cgroup; 0: cgroup v2 */
+	uint32_t hierarchy;		/* hierarchy number in /proc/PID/cgroup; 0: cgroup v2 */
 };
 
 /**

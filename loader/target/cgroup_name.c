@@ -96,8 +96,8 @@ static void take(char *to, size_t size, struct cgroup_part from)
 }
 
 /*
- * Takes a pod's uid from the kubelet's name: "pod0123-...", or, with systemd,
- * "kubepods-burstable-pod0123_....slice", where "_" replaces "-".
+ * Takes a pod's uid from the name that the kubelet gave to a cgroup: "pod0123-..." or, with
+ * systemd, "kubepods-burstable-pod0123_....slice", where "_" replaces "-".
  */
 static void take_pod(struct cgroup_labels *l, struct cgroup_part dir)
 {

@@ -40,7 +40,7 @@ static bool next_data(int fd, off_t at, off_t size, off_t *start, off_t *end)
 	if (*start < 0 && errno == ENXIO)
 		return false;
 	*end = *start < 0 ? -1 : lseek(fd, *start, SEEK_HOLE);
-	/* The file system does not know its holes, or its answer is invalid. */
+	/* The file system does not know the file's holes, or its answer is invalid. */
 	if (*start < at || *end <= *start) {
 		*start = at;
 		*end = size;

@@ -9,7 +9,8 @@
 
 /**
  * copy__file - copy a plain file, with its holes
- * @from, @to: descriptors, copied from their beginning; @to is empty
+ * @from: a descriptor, read from the beginning of the file
+ * @to: a descriptor of an empty file
  * @max_bytes: maximum bytes of data to copy; the copy also takes at most half of the free space of
  * @to's file system
  * @stop: checked after every few MB

@@ -52,8 +52,8 @@ struct job {
 		JOB_JIT,		/* copy perf-@ns_pid.map, if it exists, from the directory
 					 * @fd, or from @pid's /tmp if @fd is -1 */
 	} kind;
-	int fd;				/* an O_PATH descriptor; JOB_LOOK: -1 stands for @path in
-					 * @pid */
+	int fd;				/* an O_PATH descriptor; JOB_LOOK: -1 means that the thread
+					 * must open @path in @pid */
 	pid_t pid, ns_pid;
 	char *path;
 	char name[NAME_MAX_BYTES];	/* name of the copy in the keeper's directory */
@@ -370,7 +370,7 @@ static void keeper__hold(struct keeper *k, struct job *job)
 
 /*
  * Decides whether to copy the file of @job now, to check it again at the end, or to ignore it.
- * @hold: the file may be checked again
+ * @hold: whether a check at the end is possible
  */
 static void keeper__look(struct keeper *k, struct job *job, bool hold)
 {

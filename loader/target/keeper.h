@@ -2,12 +2,12 @@
 /*
  * keeper.h - keeps copies of files that will not be found at their recorded paths
  *
- * A process in a container maps files whose paths do not exist here, or are paths of other files
- * here. A plug-in may be unlinked as soon as it is loaded. xpumerge needs these files later, for
- * the names of functions. So each mapped file is opened at once, through /proc/PID. If its path
- * here has another file or no file, now or at the end, the mapped file is copied to
- * FILE.files/.build-id/xx/yyyy/elf, next to the recording FILE. /tmp/perf-PID.map, which has the
- * names of generated code, is copied at the end if the process has its own /tmp.
+ * If a process in a container maps a file, the file's path may not exist here, or another file may
+ * have this path here. A plug-in may be unlinked as soon as it is loaded. xpumerge needs these
+ * files later, for the names of functions. So each mapped file is opened at once, through
+ * /proc/PID. If another file or no file is at its path here, now or at the end, the mapped file is
+ * copied to FILE.files/.build-id/xx/yyyy/elf, next to the recording FILE. /tmp/perf-PID.map, which
+ * has the names of generated code, is copied at the end if the process has its own /tmp.
  *
  * A thread with the invoker's rights reads and writes the files, so no file is copied that the
  * invoker (lib/invoker.h) may not read. Only the invoker can read the copies. The keeper makes and
@@ -56,10 +56,10 @@ void keeper__remove(struct keeper *k);
 void keeper__free(struct keeper *k);
 
 /*
- * Adds @suffix to the name of the directory of copies, after the recording @name in @dir_fd was
- * renamed in this way. Replaces the directory of an older recording. Fails if the older directory
- * has files that the keeper did not make. Return: 0, even if nothing was kept, or a negative errno
- * for safefile__strerror().
+ * Adds @suffix to the name of the directory for the copies, after the caller has added it to the
+ * name of the recording @name in @dir_fd. Replaces the directory of an older recording. Fails if
+ * the older directory has files that the keeper did not make. Return: 0, even if nothing was kept,
+ * or a negative errno for safefile__strerror().
  */
 int keeper__rename(int dir_fd, const char *name, const char *suffix);
 

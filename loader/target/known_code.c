@@ -41,7 +41,7 @@ static bool is_unknown(void *ctx, const struct numbers_slot *slot)
 	return !is_known(ctx, slot->key.a);
 }
 
-/* Forgets addresses whose mappings have been added since they were met. */
+/* Forgets the unknown addresses that lie in mappings which were added later. */
 static void sift(struct known_code *k)
 {
 	if (k->unknown.nr)

@@ -30,7 +30,7 @@ void known_code__map(struct known_code *k, uint64_t start, uint64_t end);
 /* Takes the @nr frames of a call chain. Their mappings may be added later. */
 void known_code__meet(struct known_code *k, const __u64 *frames, size_t nr);
 
-/* Return: whether an address that was met lies in no mapping added so far. */
+/* Return: whether some frame lies in none of the mappings that were added so far. */
 bool known_code__lacks(struct known_code *k);
 
 /* Frees the memory, and forgets everything. */

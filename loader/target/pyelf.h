@@ -12,7 +12,7 @@
 #include "xpu_record.h"
 
 /**
- * pyelf__find - find the addresses and offsets with which to read a process that has mapped @fd
+ * pyelf__find - find the addresses and offsets for reading Python in a process that has mapped @fd
  * @fd: a file, open for reading
  * @start, @pgoff: an executable mapping of the file: its address and file offset
  * @minor: the minor version of Python 3, from the file's name, or 0; before 3.11, only the name has

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * recent.h - keeps the last events of processes that may turn out to be recorded
+ * recent.h - keeps the last events of processes that may be adopted later
  *
  * An unknown process is adopted when its first record comes out of a ring. On a busy machine, a
  * program that ran for a tenth of a second may have ended by then, and /proc no longer shows its
@@ -37,7 +37,7 @@ void recent__forget(struct recent *r, pid_t pid);
 /**
  * recent__take - pass the events of @pid to @fn, in order, and drop them
  *
- * These are all events since its last exec, or none if some were dropped.
+ * @fn gets all events since the last exec of @pid, or no events if some were dropped.
  */
 void recent__take(struct recent *r, pid_t pid,
 		  void (*fn)(void *ctx, const struct perf_event_header *event), void *ctx);

@@ -113,7 +113,7 @@ struct sideband {
 	struct viewed *viewing;		/* the process that is being read, or NULL */
 };
 
-/* The data that sample_id_all with TID and TIME adds to the end of every event. */
+/* The data that Linux adds to the end of every event, for sample_id_all with TID and TIME. */
 struct sample_id {
 	uint32_t pid, tid;
 	uint64_t time_ns;
@@ -396,9 +396,9 @@ static void adopted__forget(struct adopted *a, uint64_t time_ns)
 }
 
 /*
- * Whether the child @c of @p must be adopted, too. If restricted, and the child was forked before
- * @p was adopted, the BPF programs must have reported the child first: they neither record nor
- * report other such children.
+ * Whether the child @c of @p must be adopted, too. If xpuload is restricted, a child that was
+ * forked before @p was adopted is adopted only if the BPF programs have reported the child. The BPF
+ * programs record only children that they report.
  */
 static bool takes_child(const struct sideband *s, const struct adopted *p, const struct adopted *c,
 			uint64_t time_ns)
@@ -452,7 +452,7 @@ static bool has_build_id(const struct mmap2_event *e)
 
 /*
  * Adds the build-id of our own vdso to the vdso of another process. Linux reports the vdso without
- * a build-id, but gives every 64-bit process the same vdso. By the build-id, xpumerge can check
+ * a build-id, but gives every 64-bit process the same vdso. With the build-id, xpumerge can check
  * whether its own vdso is the same. A 32-bit process has another vdso.
  */
 static void add_vdso_build_id(struct xpu_record_mmap *r)
@@ -940,7 +940,7 @@ static void adopt_running(struct sideband *s, pid_t pid, uint64_t since_ns, stru
 {
 	/*
 	 * Give the mappings an earlier timestamp, so that they apply to launches whose records are
-	 * still in the rings, and to children forked while @since_ns was read.
+	 * still in the rings, and to children that were forked while the time @since_ns was taken.
 	 */
 	uint64_t time_ns = xpu_ns_between(1000000000, since_ns);
 	struct adopted *a;

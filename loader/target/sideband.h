@@ -58,9 +58,9 @@ bool sideband__look(struct sideband *s, pid_t pid, const char *comm, uint64_t ti
 		    struct writer *w);
 
 /*
- * Writes an MMAP or COMM record that a process which is not followed has made about its own image.
- * The image began at @begin_ns. Trusts only the record's pid and tid. Counts impossible records,
- * and records beyond a limit, as lost.
+ * Writes an MMAP or COMM record of a process that is not followed. The process itself has made the
+ * record, about its image that began at @begin_ns. Trusts only the record's pid and tid. Counts
+ * impossible records, and records beyond a limit, as lost.
  */
 void sideband__take(struct sideband *s, const struct xpu_record *record, size_t size,
 		    uint64_t begin_ns, struct writer *w);
@@ -69,10 +69,10 @@ void sideband__take(struct sideband *s, const struct xpu_record *record, size_t 
 void sideband__meet(struct sideband *s, pid_t pid, const __u64 *frames, size_t nr);
 
 /*
- * Ends the image of a process that is not followed. Counts a mapping as lost if a frame's address
- * is in no known mapping, or if its mapping may have been replaced. @unseen: the process has
- * launched from new call paths after the last sideband__look(). @maps: the mappings that the
- * process itself has sent.
+ * Ends the image of a process that is not followed. Counts one mapping as lost if some frame lies
+ * in no known mapping, or if a known mapping may have been replaced. @unseen: the process has
+ * launched from new call paths after the last sideband__look(). @maps: which mappings the process
+ * itself has sent.
  */
 void sideband__leave_image(struct sideband *s, pid_t pid, bool unseen, enum xpu_shm_maps maps);
 void sideband__unlook(struct sideband *s, pid_t pid);

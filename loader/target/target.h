@@ -62,12 +62,12 @@ void target__reap(struct target *t);
 
 /*
  * Notes that xpuload got signal @sig with si_code @code. target__relay() decides a moment later
- * whether to pass it on.
+ * whether to pass the signal on.
  */
 void target__signal(struct target *t, int sig, int code, pid_t sender_pid);
 
 /**
- * target__relay - pass on signals that have not reached the target without xpuload
+ * target__relay - pass on the signals that reached xpuload, but not the target
  *
  * A signal from the terminal, or to the whole group, has reached the target already; a signal to
  * xpuload alone has not. @p knows which signals reached the target; without @p, @w knows which

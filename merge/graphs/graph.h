@@ -5,7 +5,7 @@
  * A node is made by a launch that is captured instead of run, or by an explicit call. The node that
  * runs later is a copy: instantiating a graph copies its nodes, and so does cloning a graph or
  * making it the child of another graph. The recording reports a copied node like any other new
- * node. The call of interest made the first node, of which all other nodes are copies.
+ * node. The call of interest made the first node, and all other nodes are copies of the first node.
  */
 #ifndef MERGE_GRAPH_H
 #define MERGE_GRAPH_H
@@ -21,10 +21,10 @@ struct graph_node {
 	const struct xpu_record_graph_node *rec;	/* NULL: the node's creation is not
 							 * recorded */
 	uint32_t scope;			/* see api.h */
-	uint32_t original;		/* the node of which this is a copy; NO_INDEX: this is no
-					 * copy */
-	uint32_t origin;		/* the first node, of which this is a direct or indirect
-					 * copy; NO_INDEX: unknown */
+	uint32_t original;		/* the node that was copied to make this node; NO_INDEX:
+					 * this is no copy */
+	uint32_t origin;		/* the first node: this node itself, or the node that it is
+					 * a direct or indirect copy of; NO_INDEX: unknown */
 	uint32_t visit;			/* used by graphs__finish(): the last walk that visited the
 					 * node */
 };
@@ -45,7 +45,7 @@ struct graphs {
 	ARRAY(struct graph_node) nodes;
 	ARRAY(struct idmap) by_id[XPU_APIS];	/* for each process: maps a node's id to an index in
 						 * nodes */
-	struct idmap captured;		/* has the (scope, correlation id) of captured launches */
+	struct idmap captured;		/* keys: (scope, correlation id) of captured launches */
 };
 
 void graphs__init(struct graphs *g);
@@ -55,7 +55,7 @@ void graphs__exit(struct graphs *g);
 int graphs__add_node(struct graphs *g, uint32_t scope, const struct xpu_record_graph_node *rec);
 int graphs__add_clone(struct graphs *g, uint32_t scope, uint64_t node_id, uint64_t original_id);
 
-/* Follows the copies after all were added; takes linear time even if copies form a circle. */
+/* Finds the origins after all nodes were added; takes linear time even if copies form a circle. */
 void graphs__finish(struct graphs *g);
 
 /* Return: index in g->nodes of the origin of a node, or NO_INDEX if its creation is unknown. */

@@ -44,9 +44,10 @@ struct renumber {
 	struct idmap proc_ids;		/* maps the number of a process to an index in procs */
 	struct idmap latest;		/* maps (index in procs, id) to the latest call */
 	struct idmap first;		/* maps (index in procs, id) to the first call */
-	struct idmap owners;		/* if there are several processes: maps an id to the index
-					 * in procs of the only process whose calls have it;
-					 * NO_INDEX: several processes have it */
+	struct idmap owners;		/* maps an id to the only process whose calls have the
+					 * id, as an index in procs; NO_INDEX: calls of several
+					 * processes have the id. Empty if there is only one
+					 * process */
 	uint64_t steps;
 	uint64_t again;			/* number of calls with the id of an earlier call */
 	uint64_t early_ns;		/* device work may begin this much before its call */
@@ -121,7 +122,7 @@ static int renumber__find_owners(struct renumber *r)
 	return 0;
 }
 
-/* Finds the outermost call of each call. */
+/* Finds, for each call, the outermost call with the same id that contains it. */
 static int renumber__outers(struct renumber *r)
 {
 	uint32_t i, proc, *known;
@@ -248,7 +249,7 @@ static void renumber__foreign(struct renumber *r, uint32_t work)
 
 static void renumber__give(struct renumber *r, uint32_t work, struct outer *o)
 {
-	/* One of the two activity records belongs to a lost call. */
+	/* If the call is full, one of the two activity records belongs to a lost call. */
 	if (outer__is_full(r, o, work)) {
 		renumber__unclear(r, o->first_work);
 		renumber__unclear(r, work);
@@ -302,7 +303,10 @@ static void renumber__work(struct renumber *r, uint32_t work)
 		renumber__unclear(r, work);
 		return;
 	}
-	/* Ids rise, so this epoch has not yet reached the ids above the id of its next call. */
+	/*
+	 * Ids rise: if the id of this epoch's next call is below the id of the work, this epoch has
+	 * not reached the id of the work yet.
+	 */
 	lost = p->epoch > o->epoch &&
 	       (p->epoch > o->epoch + 1 || (uint64_t)p->max_in_epoch + MARGIN >= w->id ||
 		p->last == NO_INDEX || r->outers.v[p->last].epoch != p->epoch ||

@@ -5,12 +5,12 @@
  * A correlation id is unique in a process during one profiler session. A file may hold several
  * sessions, and several processes with one pid, so one id may belong to several calls. An epoch is
  * a run of calls whose ids differ; it ends where one of these ids occurs again. Device work belongs
- * to the latest call with its id, unless an earlier call with that id may still lack its own work,
- * or a call that may have had the id was lost. In both cases the call is unknown: the work gets no
- * id, and is counted.
+ * to the latest call with its id. However, the call of the work is unknown if an earlier call with
+ * that id may still lack its own work, or if a call that may have had the id was lost. Work of an
+ * unknown call gets no id, and is counted.
  *
- * If only the calls of one run are present, no call id occurs again. In that case two kernels with
- * the id of one launch, or work long before its call, show that ids restarted.
+ * If only the calls of one epoch are present, no call id occurs again. In that case two kernels
+ * with the id of one launch, or work long before its call, show that ids restarted.
  */
 #ifndef MERGE_EPOCHS_H
 #define MERGE_EPOCHS_H
@@ -23,7 +23,8 @@
 
 enum epoch_works {			/* how much device work a call may cause */
 	EPOCH_NO_WORK,
-	EPOCH_ONE_WORK,			/* usually one record; a copy may be split into several */
+	EPOCH_ONE_WORK,			/* usually one record; a copy may be split into several
+					 * records */
 	EPOCH_ONE_KERNEL,		/* at most one kernel */
 	EPOCH_ANY_WORK,
 };

@@ -112,7 +112,7 @@ static bool is_chrome(const char *p, const char *end)
 	return p == end || *p == '{' || *p == ']';
 }
 
-/* Separates calls and device work with equal ids, if correlation ids restart in the file. */
+/* Makes the ids of calls and device work unique, if correlation ids restart in the file. */
 static int gputrace__renumber(struct gputrace *t)
 {
 	struct epoch_call *calls = calloc(t->calls.nr + 1, sizeof(*calls));

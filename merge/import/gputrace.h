@@ -2,12 +2,13 @@
 /*
  * gputrace.h - reads API calls and device work from the files of GPU tools
  *
- *  - Chrome JSON, an object with traceEvents or the bare array, with the categories CUDA_Runtime,
- *    CUDA_Driver, GPU_Kernel, MemCopy (PyTorch writes cuda_runtime, kernel, gpu_memcpy, ...); also
- *    PyTorch's operators, Python functions and annotations, on any device
+ *  - Chrome JSON, either an object with traceEvents or only the array of events. The
+ *    categories are CUDA_Runtime, CUDA_Driver, GPU_Kernel, MemCopy (PyTorch writes cuda_runtime,
+ *    kernel, gpu_memcpy, ...). PyTorch's operators, Python functions and annotations are also
+ *    read, on any device
  *  - Chrome JSON of Intel's unitrace, onetrace, ze_tracer and cl_tracer (see pti.c)
  *  - JSON lines, {"type":"CONCURRENT_KERNEL",...}, an object for each record
- *  - the text of NVIDIA's sample printers, CONCURRENT_KERNEL [ start, end ] duration ...
+ *  - the text that NVIDIA's sample programs print, CONCURRENT_KERNEL [ start, end ] duration ...
  *  - JSON, CSV and databases (rocpd) of AMD's rocprofv3: see rocprof/rocprof.h
  *
  * The format is detected from the file's contents. Lines that are not records are counted, but are
@@ -148,11 +149,13 @@ struct gputrace {
 	struct epochs epochs;		/* describes restarts of correlation ids; gputrace__read()
 					 * made all ids unique */
 	uint64_t nr_strange;		/* number of lines or events that could not be read */
-	uint64_t nr_begins;		/* number of begin events without an end; left out */
-	uint64_t nr_ends;		/* number of end events without a begin; left out */
+	uint64_t nr_begins;		/* number of begin events without an end, which are left
+					 * out */
+	uint64_t nr_ends;		/* number of end events without a begin, which are left
+					 * out */
 	uint64_t nr_not_finite;		/* number of values such as NaN in place of numbers */
 	uint64_t nr_other;		/* number of records of kinds that are not read */
-	bool rocprof;			/* some of them are events of rocprof */
+	bool rocprof;			/* some of the nr_other records are events of rocprof */
 	uint64_t nr_unread[NR_UNREAD];
 	const char *damage;		/* the error that ended reading, or NULL */
 	uint64_t damage_offset;		/* Chrome JSON: offset of the error; everything before it
@@ -163,7 +166,7 @@ struct gputrace {
 struct call_index {
 	struct idmap calls;		/* maps (pid, correlation id) to the first call */
 	struct idmap only;		/* maps a correlation id to its call; NO_INDEX: calls of
-					 * several pids have it */
+					 * several pids have the id */
 	struct idmap pid_ids;		/* maps a pid to an index in pids */
 	ARRAY(uint32_t) pids;		/* pids of the indexed calls */
 };
@@ -183,8 +186,8 @@ void call_index__free(struct call_index *x);
 
 /*
  * Adds a call or an activity record. The readers of the formats use these functions. Names are as
- * in the file: they may have a prefix, and a call's name may end with CUPTI's version. Return: 0 or
- * -ENOMEM.
+ * in the file: they may have a prefix, and a call's name may end with a version such as _v7000.
+ * Return: 0 or -ENOMEM.
  */
 int gputrace__add_call(struct gputrace *t, struct gpu_call *c, struct span name);
 int gputrace__add_work(struct gputrace *t, struct gpu_work *w, uint64_t end_ns, struct span name);
@@ -205,7 +208,7 @@ int gputrace__json_line(struct gputrace *t, const char *s, size_t len);
 int gputrace__read_chrome(struct gputrace *t, const char *buf, size_t size);
 
 /*
- * Reads one line of the text output of NVIDIA's sample printers. *@continues: whether the previous
+ * Reads one line of the text that NVIDIA's sample programs print. *@continues: whether the previous
  * line belongs to device work, whose record takes several lines. Return: 0 or -ENOMEM.
  */
 int gputrace__text_line(struct gputrace *t, const char *s, size_t len, bool *continues);
@@ -264,15 +267,15 @@ void gputrace__complain_empty(const struct gputrace *t, const char *name, struct
  *
  * These tools use keys to link device work with the call that queued it:
  *
- *  - unitrace writes a flow event "s" after the call, and "t" after the work. The category of
- *    these events is Flow_H2D_ID_RANK, or CL_Flow_H2D_ID_RANK for OpenCL. The work itself has only
- *    the ID, in its arguments. Work that an implicitly scaled device split into tiles has no flow
- *    event. unitrace invents the process and thread ids of work: they identify a device and its
- *    queue.
+ *  - unitrace writes a flow event "s" after the call, and a flow event "t" after the work. The
+ *    category of these events is Flow_H2D_ID_RANK, or CL_Flow_H2D_ID_RANK for OpenCL. The work
+ *    itself has only the ID, in its arguments. If implicit scaling split the work into tiles, the
+ *    work has no flow event. unitrace invents the process and thread ids of work: they identify a
+ *    device and its queue.
  *  - onetrace, ze_tracer and cl_tracer write the keys into the arguments of calls and work. A
- *    call that executes command lists has the keys of all lists, "1.1,2.1". The work of an
- *    immediate command list has the key "3.1", and its call the key "3". Calls and work have no
- *    category.
+ *    call that executes command lists has the keys of all lists, "1.1,2.1". If the work of an
+ *    immediate command list has the key "3.1", the call of this work has the key "3". Calls and
+ *    work have no category.
  *
  * Source: intel/pti-gpu, tools/unitrace/src/chromelogger.h, tools/onetrace/unified_tracer.h
  */
@@ -308,9 +311,9 @@ struct pti {
 uint32_t pti__device(struct pti *p, uint32_t pid);
 
 /*
- * Adds a flow event of category @category on thread @tid of @pid. @begins: it begins at a call;
- * otherwise it ends at device work. @nr_calls: number of calls that precede it in the file. Return:
- * 1 if it links work with a call, 0 if it is another kind of flow event, or -ENOMEM.
+ * Adds a flow event of category @category on thread @tid of @pid. @begins: the event is at a call;
+ * otherwise it is at device work. @nr_calls: number of calls that precede the event in the file.
+ * Return: 1 if the event links work with a call, 0 if it is another kind of flow event, or -ENOMEM.
  */
 int pti__add_flow(struct pti *p, struct span category, uint32_t pid, uint64_t tid, uint64_t time_ns,
 		  bool begins, uint32_t nr_calls);

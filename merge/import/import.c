@@ -245,7 +245,10 @@ static bool import__id(struct import *im, struct idmap *ids, uint32_t proc, uint
 	return true;
 }
 
-/* Return: the id of a string, which its first use defines for the process; 0 if memory is short. */
+/*
+ * Return: the id of a string, or 0 if memory is short. The first use defines the string for the
+ * process.
+ */
 static uint32_t import__string(struct import *im, uint32_t proc, struct span s)
 {
 	struct xpu_record_string rec = { .bytes = s.len + 1 };
@@ -604,7 +607,7 @@ void import__alloc(struct import *im, uint32_t proc, uint64_t time_ns, struct xp
 		return;
 	import__see(im, time_ns);
 	rec.order = ++im->by_proc.v[proc - 1].nr_allocs;
-	/* A START event has the number of the first event. */
+	/* The START event has the same number as the first event. */
 	first = rec.order == 1;
 	a.api = im->api;
 	events[first] = a;

@@ -2,9 +2,9 @@
 /*
  * import.h - turns other tools' recordings into a recording of xpuload
  *
- * An importer calls these functions for each event. They make, in memory, the records that xpuload
- * would have written, so that the session and all writers can use them. Frames contain their names
- * (XPU_FRAME_NAMED).
+ * An importer calls these functions for each event. They make the same records that
+ * xpuload would have written, but in memory, so that the session and all writers can use them.
+ * Frames contain their names (XPU_FRAME_NAMED).
  *
  *	import__init(&im);
  *	proc = import__process(&im, pid, comm, time_ns);
@@ -170,8 +170,7 @@ uint32_t import__range(struct import *im, uint32_t proc, uint32_t parent, struct
 
 /*
  * Adds a push, pop or mark of a thread's ranges. The events of a thread must be added in time
- * order. @what,
- * @range and @place: as in struct xpu_range_event
+ * order. @what, @range and @place: as in struct xpu_range_event
  */
 void import__range_event(struct import *im, uint64_t time_ns, uint32_t thread, uint32_t range,
 			 enum xpu_range_what what, uint32_t place);
@@ -232,7 +231,7 @@ void import__pmc(struct import *im, uint32_t proc, const struct import_work *w, 
 void import__memcpy(struct import *im, uint32_t proc, const struct import_work *w);
 void import__memset(struct import *im, uint32_t proc, const struct import_work *w);
 
-/* Adds a migration of pages. @what: XPU_MIGRATION_*; @m: the number is not set */
+/* Adds a migration of pages. @what: XPU_MIGRATION_*; @m: its number need not be set */
 void import__migration(struct import *im, uint32_t proc, uint16_t what,
 		       struct xpu_record_migration m);
 

@@ -15,7 +15,8 @@
 
 enum form_flags {
 	FORM_KERNEL	= 1,		/* some kernel has this form */
-	FORM_ALONE	= 2,		/* for a base: some kernel with it has no namespace */
+	FORM_ALONE	= 2,		/* for a base: some kernel with this base has no
+					 * namespace */
 	FORM_BASE_ONLY	= 4,		/* for a base: its full forms cannot be compared */
 };
 

@@ -2,10 +2,10 @@
 /*
  * kernel_names.h - finds the kernel that a call path launches, if a frame names the kernel
  *
- * For each kernel the compiler makes a host function, its stub, which calls cudaLaunchKernel. nvcc
- * names the stub __device_stub__Z4k_upPfi, HIP __device_stub__k_up. If the stub is inlined, only
- * the function with the kernel's own name remains. In recordings, names of kernels and frames may
- * be mangled or not, with or without parameters.
+ * For each kernel the compiler makes a host function, its stub, which calls cudaLaunchKernel. The
+ * name of the stub is __device_stub__Z4k_upPfi with nvcc, and __device_stub__k_up with HIP. If the
+ * stub is inlined, only the function with the kernel's own name remains. In recordings, the names
+ * of kernels and frames may or may not be mangled, and may or may not have parameters.
  *
  *	kernel_names__add_kernel(&names, kernel);	all kernels first,
  *	kernel_names__add_path(&names, path);		then all call paths

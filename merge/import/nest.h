@@ -22,13 +22,13 @@
 struct nest_range {
 	uint64_t start_ns, end_ns;
 	uint32_t thread;		/* any number that identifies the thread */
-	uint32_t item;			/* the caller's number for the point */
+	uint32_t item;			/* the caller's number for the range */
 };
 
 struct nest_point {
 	uint64_t time_ns;
 	uint32_t thread;
-	uint32_t item;			/* the caller's number of the range */
+	uint32_t item;			/* the caller's number for the point */
 	uint32_t node;			/* set by nest__sweep() */
 };
 

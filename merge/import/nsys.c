@@ -253,7 +253,7 @@ static int nsys__add_work(struct nsys *n, sqlite3_stmt *stmt, struct nsys_work *
 	return array_push(&n->works, *w);
 }
 
-/* Separates calls and device work with equal ids, if correlation ids restart in a process. */
+/* Makes the ids of calls and device work unique, if correlation ids restart in a process. */
 static int nsys__renumber(struct nsys *n)
 {
 	struct epoch_call *calls = calloc(n->calls.nr + 1, sizeof(*calls));
@@ -408,8 +408,8 @@ static int nsys__read_kernels(struct nsys *n)
 enum { FIRST_PAGES = 11 };		/* CUDA_MEMCPY_KIND_UVM_HTOD */
 
 /*
- * Takes a value of ENUM_CUDA_MEMCPY_OPER: a CUpti_ActivityMemcpyKind, or a page migration of
- * managed memory, which the export has among the copies.
+ * Sets the kind of a copy from a value of ENUM_CUDA_MEMCPY_OPER. In the export, copies include page
+ * migrations of managed memory.
  */
 static void nsys_work__set_copy(struct nsys_work *w, sqlite3_int64 oper)
 {
@@ -670,7 +670,7 @@ static int nsys__read_ranges(struct nsys *n)
 	return err;
 }
 
-/* Reads the activity of the decompression engine, which has no name. */
+/* Reads the work of the decompression engine. In the export, this work has no name. */
 static int nsys__read_decompressions(struct nsys *n)
 {
 	static const char table[] = "CUPTI_ACTIVITY_KIND_MEM_DECOMPRESS";

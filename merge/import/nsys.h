@@ -44,8 +44,8 @@ struct nsys_work {
 	uint32_t device, context, stream;
 	uint8_t type;			/* XPU_RECORD_KERNEL, ... */
 	uint8_t copy_kind;
-	uint8_t migration;		/* XPU_MIGRATION_*, if pages of managed memory moved, which
-					 * no launch causes; otherwise 0 */
+	uint8_t migration;		/* XPU_MIGRATION_* of a page migration, which no launch
+					 * causes; 0 for other work */
 	uint64_t address;		/* of a migration's first page */
 	const char *name;		/* the name as nsys2json shows it */
 	const char *full_name;		/* the demangled name with parameters, or NULL */
@@ -59,7 +59,7 @@ struct nsys_work {
 					 * record is for one operation */
 	uint64_t graph_node_id;		/* 0: none */
 	uint32_t next;			/* the next activity record of the same call */
-	uint32_t first_region, nr_regions;	/* the kernel's part of regions */
+	uint32_t first_region, nr_regions;	/* the ranges around the kernel, in nsys.regions */
 };
 
 struct nsys_call {
@@ -67,7 +67,8 @@ struct nsys_call {
 	uint64_t tid;			/* globalTid of the calling thread */
 	uint32_t proc;
 	uint32_t correlation_id;	/* unique in the process */
-	uint32_t file_id;		/* the correlation id in the file, which may restart */
+	uint32_t file_id;		/* the correlation id in the file; not unique, because ids
+					 * may restart */
 	uint32_t callchain;		/* index in chains; NO_INDEX: no call chain */
 	const char *name;
 	uint32_t result;		/* 0: the call succeeded */

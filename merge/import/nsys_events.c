@@ -28,8 +28,8 @@ struct nsys_event {
 };
 
 /*
- * The time from the start of the first to the end of the last kernel that a range caused on one
- * device.
+ * The time from the start of the first kernel to the end of the last kernel that a range caused on
+ * one device.
  */
 struct projection {
 	uint32_t range, device;

@@ -472,8 +472,8 @@ static void nsys_importer__devices(struct nsys_importer *i)
 }
 
 /*
- * Imports all calls, except for driver calls that another call makes, because both have the same
- * id.
+ * Imports all calls, except for driver calls inside another call. Such an inner call has the same
+ * id as its outer call.
  */
 static void nsys_importer__api(struct nsys_importer *i)
 {
@@ -499,7 +499,7 @@ static void nsys_importer__api(struct nsys_importer *i)
 	}
 }
 
-/* Imports a migration. An export does not say which devices one between devices has. */
+/* Imports a migration. If pages moved between devices, the export does not name the devices. */
 static void nsys_importer__migration(struct nsys_importer *i, uint32_t proc,
 				     const struct nsys_work *w)
 {

@@ -32,7 +32,10 @@ uint32_t nsys_importer__call_at(const struct nsys_importer *i, uint64_t tid, uin
 uint32_t nsys_importer__proc(const struct nsys_importer *i, uint32_t proc);
 uint32_t nsys_importer__thread(struct nsys_importer *i, uint64_t tid, uint32_t proc);
 
-/* Puts @frames, innermost first, into i->names, root first. */
+/*
+ * Stores the names of @frames in i->names. @frames begins with the innermost frame, and i->names
+ * begins with the root.
+ */
 void nsys_importer__names(struct nsys_importer *i, const struct nsys_frame *frames, uint32_t nr);
 
 /*

@@ -5,8 +5,8 @@
  * The times are in the export's context switches and system library calls.
  *
  * A thread is off the CPU between two rows of SCHED_EVENTS. The thread's call in OSRT_API at that
- * time shows why the thread waited, and on which call path. Without context switches these calls
- * are not read, because a thread may run during the whole call.
+ * time shows why the thread waited, and on which call path. Without context switches, OSRT_API is
+ * not read, because a thread may run during a whole call.
  */
 #include "import/nsys_importer.h"
 
@@ -89,7 +89,7 @@ static int switches__read_calls(struct switches *s)
 	return err;
 }
 
-/* Return: the outermost call in which the thread was, or NULL. */
+/* Return: the outermost call in which the thread was at @time_ns, or NULL. */
 static const struct os_call *switches__call_at(const struct switches *s, uint64_t time_ns)
 {
 	size_t lo = 0, hi = s->calls.nr, mid, nr;
@@ -110,8 +110,8 @@ static const struct os_call *switches__call_at(const struct switches *s, uint64_
 }
 
 /*
- * Return: the call path of a call, one for each pair of call chain and function; 0 if the call has
- * no stack.
+ * Return: the path of a call; 0 if the call has no stack. Each pair of call chain and function has
+ * one path.
  */
 static uint32_t switches__path(struct switches *s, const struct os_call *c)
 {

@@ -25,7 +25,7 @@ static inline struct span span__of(const char *s)
 	return (struct span){ s, strlen(s) };
 }
 
-/* Return: the number in "0x7f"; 0 if the text is no such number. */
+/* Return: the number in a text such as "0x7f"; 0 if the text has another form. */
 static inline uint64_t span__hex(struct span s)
 {
 	uint64_t v = 0;

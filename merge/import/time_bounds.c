@@ -10,8 +10,8 @@
 #define MAX_GROUPS	4096			/* maximum number of groups; further times join the
 						 * previous group */
 /*
- * A group has few timestamps if it has at most FEW, the number that one event adds, plus one for
- * FEW_OF timestamps of all groups.
+ * A group has few timestamps if it has at most FEW timestamps, plus one more for each FEW_OF
+ * timestamps of all groups. FEW is the number of timestamps that one event adds.
  */
 #define FEW		4
 #define FEW_OF		1000
@@ -82,7 +82,7 @@ int time_bounds__add(struct time_bounds *b, enum time_side side, uint64_t ns)
 	return 0;
 }
 
-/* Sets, for each side, the largest number of times that counts as few. */
+/* Sets @few to the largest number of timestamps that is considered few, for each side. */
 static void time_bounds__few(const struct time_bounds *b, uint64_t few[NR_SIDES])
 {
 	uint64_t total, most;
@@ -99,8 +99,10 @@ static void time_bounds__few(const struct time_bounds *b, uint64_t few[NR_SIDES]
 }
 
 /*
- * Return: whether a group counts: it has more than a few times, or its distance @far_ns from the
- * other groups, which are @long_ns long in total, is not too large.
+ * Return: whether a group counts. A group counts if it has more than a few timestamps, or if it is
+ * near the other groups.
+ * @far_ns: the distance of the group from the other groups
+ * @long_ns: the length of the other groups in total
  */
 static bool group__counts(const struct time_group *g, const uint64_t few[NR_SIDES],
 			  uint64_t far_ns, uint64_t long_ns)

@@ -3,10 +3,10 @@
  * time_bounds.h - finds when an imported recording began and ended
  *
  * No recorder reports when an import began and ended: only its events show this. A single damaged
- * or forged time, far away from all others, must not decide. Times are therefore kept in groups,
- * with gaps of more than an hour. A group with few times does not count if its distance from the
- * other groups is much larger than the length of these groups. Each side of an import has its own
- * clock and its own limit for few times.
+ * or forged time, far away from all others, must not determine the result. Times are therefore kept
+ * in groups, with gaps of more than an hour between them. A group with few times does not count if
+ * its distance from the other groups is much larger than the length of these groups. Each side of
+ * an import has its own clock, and its own limit up to which a number of times is considered few.
  */
 #ifndef MERGE_TIME_BOUNDS_H
 #define MERGE_TIME_BOUNDS_H

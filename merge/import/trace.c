@@ -64,8 +64,8 @@ struct traces {
 /* ---- calls ----------------------------------------------------------------------------------- */
 
 /*
- * Return: whether @a is the outer call of two calls with one id: a driver call is inside a runtime
- * call.
+ * Return: whether @a is the outer call of two nested calls with the same id. A driver call is
+ * inside a runtime call.
  */
 static bool gpu_call__is_outer(const struct gpu_call *a, const struct gpu_call *b)
 {
@@ -125,8 +125,8 @@ static uint32_t trace_file__find_call(const struct trace_file *f, uint32_t corre
 }
 
 /*
- * Return: the API of a call by its name. A PyTorch file has one API: if a call belongs to a lower
- * layer, it uses the devices and queues of the upper layer.
+ * Return: the API of the call @name. All calls of a PyTorch file have the same API, because calls
+ * of a lower layer use the devices and queues of the upper layer.
  */
 static enum xpu_api trace_file__api(const struct trace_file *f, const char *name)
 {
@@ -286,8 +286,8 @@ static uint32_t trace_file__import_thread(struct trace_file *f, uint32_t thread)
 	t->name = trace_file__name_of(f, t->pid, t->tid_id);
 	trace_thread__comm(f, t, comm);
 	/*
-	 * The recording names threads by pid. If files share a pid, a thread of another rank would
-	 * get the name, too.
+	 * The recording identifies a thread by pid and tid when it names the thread. If files share
+	 * a pid, a thread of another rank might get the same name.
 	 */
 	if (*comm && f->pids_known)
 		import__comm(f->im, t->pid, t->tid, 0, comm);
@@ -321,7 +321,7 @@ static uint32_t trace_file__frame(struct trace_file *f, uint32_t node, const cha
 	return paths__child(&f->frames, node, name);
 }
 
-/* Adds the frames of @stack, the outermost operator's stack, whose text is innermost first. */
+/* Adds the frames of the outermost operator's @stack, which begins with the innermost frame. */
 static uint32_t trace_file__stack(struct trace_file *f, uint32_t node, const char *stack)
 {
 	const char *end = stack + strlen(stack), *p;
@@ -468,8 +468,8 @@ static uint32_t trace_file__path(struct trace_file *f, struct paths *from, struc
 }
 
 /*
- * Sets @w to the wait of @call, found by its wait record or by the call's name. Return: whether the
- * call waited.
+ * Sets @w to the wait of @call, from the call's wait record. If there is no record, and the process
+ * has one context, the wait is for this context. Return: whether the call waited.
  */
 static bool trace_file__waits(const struct trace_file *f, const struct idmap *syncs,
 			      const struct idmap *contexts, uint32_t call, struct import_wait *w)
@@ -731,7 +731,7 @@ static int trace_file__write(struct trace_file *f)
 	int err = 0;
 
 	/*
-	 * Find operators for launches and waits only; other calls only count in the table of calls.
+	 * Find operators for launches and waits only; other calls are only in the table of calls.
 	 */
 	for (i = 0; i < f->gpu.calls.nr && !err; i++) {
 		const struct gpu_call *c = &f->gpu.calls.v[i];
@@ -924,7 +924,7 @@ int trace__read(struct trace *out, struct import *im, const char *const *names, 
 	for (i = 0; i < nr && !err; i++) {
 		for (k = 0; k < i && !rocprof_csv__same_set(names[k], names[i]); k++)
 			;
-		if (k < i)	/* it was read as part of that file's set */
+		if (k < i)	/* file i was read as part of the set of file k */
 			continue;
 		im->file = names[i];
 		f = &t.files[t.nr++];

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * trace.h - imports API calls and device work, read by gputrace.h, with the stacks in the same file
+ * trace.h - imports the API calls, device work and stacks of a file that gputrace.h reads
  *
  *	trace__read(&t, &import, names, nr, &msgs);
  *	trace__print(&t, stderr, summary);
  *
- * PyTorch's profiler also records, on the same clock, which operators and Python functions each
- * thread ran. These form the exact call path of a launch. Annotations become the ranges of --by
- * nvtx. They are also the call path of a launch outside all operators and functions. Each file is
- * from one rank; several files make one recording.
+ * PyTorch's profiler also records which operators and Python functions each thread ran, with times
+ * on the same clock. These form the exact call path of a launch. Annotations become the ranges of
+ * --by nvtx. They are also the call path of a launch outside all operators and functions. Each file
+ * is from one rank; several files make one recording.
  */
 #ifndef MERGE_TRACE_H
 #define MERGE_TRACE_H

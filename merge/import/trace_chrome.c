@@ -255,7 +255,7 @@ static int half__compare(const void *a, const void *b, void *ctx __attribute__((
 	return cmp3(x->thread, y->thread) ?: cmp3(x->time_ns, y->time_ns) ?: cmp3(x->seq, y->seq);
 }
 
-/* Copies fields that only the end event has to the begin event. */
+/* Copies those fields of the end event that the begin event @e lacks. */
 static void event__complete(struct event *e, const struct event *end)
 {
 	struct span *to = (struct span *)e;

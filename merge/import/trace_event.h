@@ -6,7 +6,7 @@
 #include "import/gputrace.h"
 #include "import/json.h"
 
-/* The fields of an event that are used, undecoded and unchecked. */
+/* The fields of an event that this program uses. They are neither decoded nor checked. */
 struct event {
 	struct span name, category, type, phase, ts, dur, start, end, pid, tid;
 	struct span process, thread, correlation, device, context, stream, bytes, copy_kind;

@@ -100,8 +100,8 @@ static struct span text__callback(uint32_t cbid, bool driver)
 }
 
 /*
- * Reads the name after the times of a line, either , "name" or just "name". Return: whether the
- * line has a name.
+ * Reads the "name" that follows the times of a line, with or without a comma between them. Return:
+ * whether the line has a name.
  */
 static bool text__name(const char **p, const char *end, struct span *name)
 {

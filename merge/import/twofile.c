@@ -90,8 +90,9 @@ static const char *read_field(const char *p, const char *end, uint64_t *value)
 }
 
 /*
- * Finds "pid tid cpu" after the thread's name, which may contain blanks and digits: the last three
- * consecutive numbers before the frames that leave room for a name before them.
+ * Finds "pid tid cpu" after the thread's name. A name may contain blanks and digits: if several
+ * places before the frames have three consecutive numbers, takes the last place whose name is not
+ * too long.
  * Return: the start of the frames, or NULL.
  */
 static const char *find_ids(const char *p, const char *end, struct stack_event *e,
@@ -179,7 +180,10 @@ static int twofiles__split_stack(struct twofiles *t, struct folded_stack *s)
 		if (!rest)
 			break;
 	}
-	/* A stack was taken at a launch, unless its path ends with another call. */
+	/*
+	 * A stack was taken at a kernel launch, unless its path ends with a graph launch, copy or
+	 * memset.
+	 */
 	if (!name || s->kind == CALL_OTHER)
 		s->kind = CALL_KERNEL;
 	if (name) {
@@ -285,7 +289,7 @@ static int twofiles__index_calls(struct twofiles *t)
 		if (other == NO_INDEX)
 			continue;
 		if (t->gpu.calls.v[other].driver && !c->driver) {
-			/* Store the time and name of the outer call instead of the inner call. */
+			/* Swap the two calls, so that the id leads to the outer call. */
 			struct gpu_call *o = &t->gpu.calls.v[other], inner = *o;
 
 			*o = *c;
@@ -331,7 +335,10 @@ static int launch__compare(const void *a, const void *b, void *ctx)
 	return cmp3(calls[x].start_ns, calls[y].start_ns) ?: cmp3(x, y);
 }
 
-/* Lists the calls that stacks may match: calls of the kinds with which the stacks' paths end. */
+/*
+ * Lists the calls that stacks may match: calls that launched work and have the same kind as some
+ * stack.
+ */
 static int twofiles__list_launches(struct twofiles *t)
 {
 	bool kinds[CALL_MEMSET + 1] = { false };
@@ -407,8 +414,8 @@ static bool twofiles__compare_pids(struct twofiles *t)
 }
 
 /*
- * Return: the process and thread of each lane, first the stacks' lanes, then the launches' lanes;
- * or NULL.
+ * Return: the process and thread of each lane, or NULL. The lanes of stacks come before the lanes
+ * of launches.
  */
 static uint64_t *twofiles__tids(const struct twofiles *t)
 {
@@ -546,7 +553,7 @@ static uint32_t twofiles__path(struct twofiles *t, uint32_t proc, uint32_t stack
 }
 
 /*
- * Return: the recording's thread for a lane. Unless @comm is NULL, names the thread @comm at
+ * Return: the recording's thread for a lane. If @comm is not NULL, it becomes the thread's name at
  * @time_ns.
  */
 static uint32_t twofiles__thread(struct twofiles *t, struct lane *lane, uint32_t tid,
@@ -617,7 +624,7 @@ static void twofiles__write_launches(struct twofiles *t, const struct align *a)
 }
 
 /*
- * Adds the launches of kinds that no stack has, and the durations of calls with start and end
+ * Adds the launches whose kind no stack has, and the durations of calls that have start and end
  * times.
  */
 static void twofiles__write_others(struct twofiles *t)

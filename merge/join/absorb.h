@@ -13,7 +13,7 @@
  * @r: from model__absorb()
  *
  * @from->loss is not added. Each call path belongs to one recording, so no two aggregates become
- * one: the aggregates of @from come after the others.
+ * one: the aggregates of @from are appended to the aggregates of @s.
  *
  * Return: 0 or -ENOMEM.
  */

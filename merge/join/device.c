@@ -264,7 +264,7 @@ static uint64_t work__key(uint32_t proc, const struct xpu_record *rec)
 /* Reads the times of device work. They stay 0 if the record's times are impossible. */
 static void work__time(struct second_pass *p, const struct xpu_record *rec, struct work *w)
 {
-	/* All device records begin with the same members: the times first. */
+	/* All device records begin with the same members, and the times are the first members. */
 	const struct xpu_record_kernel *k = (const void *)rec;
 	uint64_t end_ns;
 

@@ -16,7 +16,9 @@ int device__batch(struct second_pass *p, const struct record_iter *outer,
 /* Adds launches that an earlier file of the recording has already counted. */
 int device__earlier(struct second_pass *p, const struct xpu_record_launches *rec);
 
-/* In the third pass: gives the join forgotten launches for which device work waits. */
+/*
+ * In the third pass: passes launches to the join again, for device work whose launch was forgotten.
+ */
 int device__relaunches(struct second_pass *p, const struct xpu_record_launches *rec);
 
 /* After the last pass: places the launches and device work that have no counterpart. */

@@ -74,16 +74,16 @@ static int frames__resolve(struct frames *s, struct model *m, struct chain *chai
 	s->proc = chain->proc;
 	if (path)
 		path->how = path__how(path->rec);
-	if (chain->launched != NO_INDEX)	/* both chains have lower indices, so their stacks
-						 * are set */
+	if (chain->launched != NO_INDEX)	/* the chains launched and captured have lower
+						 * indices, so their stacks are set */
 		chain->stack = callchains__concat(c, m->chains.v[chain->launched].stack,
 						  "[captured at]",
 						  m->chains.v[chain->captured].stack);
 	else if (chain->no_launch)
 		chain->stack = callchains__label(c, chain->no_launch);
 	else if (chain->range != NO_RANGE)
-		chain->stack = m->chains.v[chain->in_range].stack;	/* this chain also has a
-									 * lower index */
+		chain->stack = m->chains.v[chain->in_range].stack;	/* in_range also has a lower
+									 * index */
 	else
 		chain->stack = callchains__resolve(c, path ? path->rec : NULL,
 						   path ? path->image : NULL, chain->epoch,
@@ -110,7 +110,7 @@ static void frames__count(const struct model *m, const struct chain *chain, stru
 }
 
 /*
- * Resolves the chains of the recording, until the time limit of the name keeper is over. Return: 0
+ * Resolves the chains of the recording, until the time limit of the name keeper expires. Return: 0
  * or -errno.
  */
 static int frames__resolve_all(struct frames *s, struct model *m, struct loss *loss)

@@ -44,8 +44,8 @@ struct join_waiting {
 
 #define CHAIN_MAX	((1u << 30) - 1)
 #define MIN_SLOTS	1024
-#define LONG_WALK	1024		/* in slots; consecutive ids never make a walk as long as
-					 * this */
+#define LONG_WALK	1024		/* length of a suspicious search, in slots; consecutive ids
+					 * never cause such a long search */
 #define GOLDEN		0x9e3779b97f4a7c15ull
 #define HUGE_PAGE	(2ul << 20)
 
@@ -116,7 +116,7 @@ static int join__rebuild(struct join *j, size_t nr_slots, uint64_t spread)
 		*j = old;
 		return -ENOMEM;
 	}
-	/* A random walk over small pages would miss in the TLB as well. */
+	/* Random accesses to small pages would also cause TLB misses. */
 	if (bytes >= HUGE_PAGE)
 		madvise(j->slots, bytes, MADV_HUGEPAGE);
 	memset(j->slots, 0, bytes);
@@ -151,7 +151,7 @@ static struct join_entry *join__new_entry(struct join *j, uint64_t key)
 	return e;
 }
 
-/* Frees @e and moves later entries up, so that a search from its home still finds every entry. */
+/* Frees @e and moves later entries up, so that searches still find every entry. */
 static void join__free_entry(struct join *j, struct join_entry *e)
 {
 	size_t mask = j->nr_slots - 1, gap = e - j->slots, i = gap;
@@ -188,8 +188,8 @@ static int join__tell_pending(struct join *j, uint64_t key, const struct launch 
 }
 
 /*
- * Matches the records that wait at @e with @l. Return: 1, so that the caller lets join__next()
- * return them.
+ * Matches @l with the records that wait at @e. Return: 1, so that the caller lets join__next()
+ * return the matches.
  */
 static int join__serve_waiting(struct join *j, struct join_entry *e, const struct launch *l,
 			       bool first)

@@ -41,9 +41,9 @@ struct work {
 					 * NO_INDEX: the launch made it, or the call is unknown */
 	uint32_t aggregate;		/* for a sink: index in sums.aggregates */
 	uint32_t shape : 30;		/* a kernel's index in shapes, or WORK_NO_SHAPE */
-	bool is_part : 1;		/* for a sink: --from or --to has cut the work; ... */
-	bool began_before : 1;		/* ... the work began before --from, and its bytes do not
-					 * count after --from */
+	bool is_part : 1;		/* for a sink: --from or --to has cut the work */
+	bool began_before : 1;		/* for a sink: the work began before --from, and its bytes
+					 * are not counted */
 };
 
 #define WORK_NO_SHAPE	(UINT32_MAX >> 2)
@@ -58,7 +58,7 @@ enum match_kind {
 struct match {
 	enum match_kind kind;
 	bool first;			/* MATCH_WORK: this is the launch's first record */
-	bool duplicate;			/* MATCH_PENDING: another launch has its id */
+	bool duplicate;			/* MATCH_PENDING: another launch has the same id */
 	uint64_t key;
 	struct launch launch;
 	struct work work;
@@ -72,7 +72,8 @@ struct join_waiting;
  *		while ((match = join__next(j)))
  *			...
  *
- * A function that adds returns whether there are matches; take all of them before adding again.
+ * The functions that add something return whether there are matches. Take all matches before you
+ * add something again.
  */
 struct join {
 	struct match match;		/* the match that join__next() returns */
@@ -116,7 +117,7 @@ void join__exit(struct join *j);
 /**
  * join__add_launch - add a launch
  * @j: the join
- * @key: JOIN_KEY(); correlation id 0 means none and matches nothing
+ * @key: JOIN_KEY(); a key with correlation id 0 matches nothing
  * @l: copied
  * @one_record: its API call can have at most one device record
  *
@@ -129,8 +130,8 @@ void join__exit(struct join *j);
 int join__add_launch(struct join *j, uint64_t key, const struct launch *l, bool one_record);
 
 /*
- * Adds a launch that an earlier file has counted, together with its first device records. Its
- * records in this file are further records. Return: like join__add_launch().
+ * Adds a launch of an earlier file. The earlier file has counted the launch and its first device
+ * records; the launch's records in this file are further records. Return: like join__add_launch().
  */
 int join__add_earlier(struct join *j, uint64_t key, const struct launch *l);
 
@@ -153,14 +154,14 @@ int join__add_work(struct join *j, uint64_t key, const struct work *w);
 bool join__wants_rescan(const struct join *j);
 
 /*
- * Offers to the waiting records a launch that was already passed to join__add_launch(). Return: 1
- * if join__next() has matches, or 0.
+ * Matches the waiting records with a launch that was already passed to join__add_launch(). Return:
+ * 1 if join__next() has matches, or 0.
  */
 int join__rescan_launch(struct join *j, uint64_t key, const struct launch *l);
 
 /*
- * Ends the join, after which nothing can be added: join__next() returns pending launches and
- * orphans, in order of the keys. Return: 1.
+ * Ends the join: nothing can be added any more, and join__next() returns pending launches and
+ * orphans, in the order of the keys. Return: 1.
  */
 int join__finish(struct join *j);
 

@@ -85,8 +85,8 @@ static bool lost_ranges(const struct second_pass *p, const struct sent *sent,
 }
 
 /*
- * Return: whether no later file has more records. A file that was cut off because its disk was full
- * may still be followed by another file, unless it is the first.
+ * Return: whether no later file has more records. If this file was cut off, for example by a full
+ * disk, another file may still follow, unless this is the first file.
  */
 static bool is_last_file(const struct second_pass *p)
 {
@@ -127,7 +127,10 @@ void losses__settle(struct second_pass *p)
 	l->nr_works = p->join->nr_works;
 	l->nr_orphans = p->join->nr_orphans - l->before_attach - l->after_detach;
 	l->crowded += p->model->machine.nr_crowded;
-	/* Lost events leave gaps, too. Nobody knows how many events were in lost batches. */
+	/*
+	 * Do not count gaps that lost events left. Lost batches may explain all gaps, because it is
+	 * unknown how many events they had.
+	 */
 	gaps = l->recorder[XPU_LOST_BATCH] || l->missing_batches ? l->alloc_gaps :
 	       max_t(uint64_t, l->recorder[XPU_LOST_ALLOC], l->missing_allocs);
 	l->alloc_gaps -= min_t(uint64_t, l->alloc_gaps, gaps);

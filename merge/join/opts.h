@@ -33,7 +33,8 @@ struct placed {
 struct spent {
 	uint64_t from_ns, to_ns;
 	uint64_t ns;			/* time spent in that span */
-	uint32_t nr;			/* samples, waits or launches that began with the span */
+	uint32_t nr;			/* number of samples, waits or launches that began at
+					 * from_ns */
 	uint32_t aggregate;		/* index in sums.aggregates */
 	uint32_t thread, leaf;
 };
@@ -90,8 +91,8 @@ struct session_sink {
 	 */
 	int (*absorb)(void *ctx, const struct model *m, struct session_sink *apart,
 		      const struct remap *r);
-	bool numbers_gpus;		/* sinks that apart() made need the shown numbers and names
-					 * of GPUs */
+	bool numbers_gpus;		/* sinks that apart() made need the numbers and names with
+					 * which GPUs are shown */
 };
 
 struct session_opts {
@@ -107,12 +108,11 @@ struct session_opts {
 	bool by_shape;			/* distinguish kernels by shape, in their names */
 	bool with_shapes;		/* distinguish kernels by shape: each shape is a leaf, for
 					 * writers that show shapes */
-	bool by_time;			/* collect the times of each sum's work in sums.times;
-					 * ... */
-	size_t max_times;		/* ... with at most this many sums, or, if 0, as many as fit
-					 * a page; ... */
-	bool times_by_path;		/* ... if more would be needed, times are not split by
-					 * thread and range */
+	bool by_time;			/* collect the times of each sum's work in sums.times */
+	size_t max_times;		/* maximum number of sums in sums.times; 0: as many as fit
+					 * in a page */
+	bool times_by_path;		/* if max_times is not enough, do not split times by thread
+					 * and NVTX range */
 	bool stats;			/* collect leaf_stats */
 	bool own_threads;		/* keep activities of the shim's threads */
 	bool trim;			/* leave out frames of the shim, of CUDA and of the Python

@@ -14,7 +14,7 @@
  * @m: new chains are added
  * @l: its time must be set; gets chain, comm and thread
  * @procp: the process; NO_INDEX if the caller does not know it
- * @pathp: set to its call path; NO_INDEX if it has no path
+ * @pathp: set to the call path of the call; NO_INDEX if the call has no path
  *
  * Return: the number of undefined ids, or -errno.
  */

@@ -41,7 +41,7 @@ static int count_work(struct second_pass *p, const struct work *w, const struct 
 	return p->opts->stats ? add_stats(p, w, part) : 0;
 }
 
-/* Adds device work to the time in which its GPU was busy. Return: 0 or -ENOMEM. */
+/* Adds the time of device work to the busy time of its GPU. Return: 0 or -ENOMEM. */
 static int add_busy(struct second_pass *p, const struct work *w, const struct filter_span *part)
 {
 	uint32_t gpu = p->model->streams.v[w->stream].gpu;

@@ -101,8 +101,8 @@ static int sample__add(struct second_pass *p, struct launch *at, uint32_t period
 }
 
 /*
- * Return: whether the time of a sample belongs to a feature, or, during the pass, whether it may
- * belong to one. @time_ns: by the recording's clock
+ * Return: whether the time of a sample belongs to a feature; during the pass, true also if the time
+ * may belong to a feature. @time_ns: by the recording's clock
  */
 static bool sample__is_owned(const struct second_pass *p, uint32_t thread_id, uint64_t time_ns)
 {

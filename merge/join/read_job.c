@@ -37,7 +37,10 @@ static void read_job__open_jitmaps(struct read_job *p, const struct input *in)
 	};
 }
 
-/* Saves the sums' first and last time, which must cover only this recording while it is read. */
+/*
+ * Saves and resets the first and last time of the sums. While this recording is read, both times
+ * cover only this recording.
+ */
 static void read_job__enter(struct read_job *p)
 {
 	struct sums *sums = p->sums;

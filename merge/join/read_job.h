@@ -5,13 +5,13 @@
  *	read_job__init(&p, s, nr);	the results go into the session's model and sums
  *	read_job__init_apart(&p, s, nr);	or into a model and sums of its own
  *	read_job__read(&p);		all passes
- *	read_job__take(&p);		names the frames by the session's files, and adds
+ *	read_job__take(&p);		names the frames with the session's files, and adds
  *					separate results to the results of the session
  *	read_job__exit(&p);
  *
  * A recording that is read separately uses nothing of the session that changes before
- * read_job__take(), so several threads can each read one. read_job__take() is called for one
- * recording after the other, in their order.
+ * read_job__take(), so several threads can read recordings at the same time. read_job__take() is
+ * called for one recording after another, in the order of the recordings.
  */
 #ifndef MERGE_READ_JOB_H
 #define MERGE_READ_JOB_H
@@ -46,20 +46,20 @@ struct read_job {
 					 * again with the session's model */
 	/*
 	 * Called when the GPUs of a recording that is read separately are known; may be NULL.
-	 * Return: 0, 1 to read it again, or -errno.
+	 * Return: 0, 1 if the recording must be read again, or -errno.
 	 */
 	int (*meet)(void *ctx, struct read_job *p);
 	void *meet_ctx;
-	struct remap remap;		/* for a recording that is read separately: its indices in
-					 * the session */
+	struct remap remap;		/* for a recording that is read separately: maps its indices
+					 * to the session's indices */
 
 	struct found found;
 	struct join join;
 	struct jitmaps jitmaps;
 	struct second_pass pass;
 	/*
-	 * The sums' first and last time from earlier recordings. While this recording is read, the
-	 * sums have its times only.
+	 * First and last time of the sums of earlier recordings. While this recording is read,
+	 * sums.first_ns and sums.last_ns cover only this recording.
 	 */
 	uint64_t first_ns, last_ns;
 };
@@ -77,8 +77,8 @@ int read_job__read(struct read_job *p);
 int read_job__take(struct read_job *p);
 
 /*
- * Looks up the names of all call paths and keeps them in the session's keeper, without a join and
- * without sums; instead of read_job__read() and read_job__take(). Return: 0 or -ENOMEM.
+ * Looks up the names of all call paths and keeps them in the session's keeper. Replaces
+ * read_job__read() and read_job__take() if no join and no sums are needed. Return: 0 or -ENOMEM.
  */
 int read_job__look_up(struct read_job *p);
 

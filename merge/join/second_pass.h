@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * second_pass.h - the input of the second pass over a recording, and the data of its parts
+ * second_pass.h - the input of the second pass over a recording, and the data of its source files
  *
  *	device.c		launches and device work, through the join
  *	place_calls.c		calls of CUDA's API
  *	place_samples.c		CPU samples, and stacks that are unwound here
  *
- * All of them use origin.c (resolves the ids of a record to a call path, a thread and its name),
- * wanted.c (the filter) and tell.h (the sums and the sink).
+ * All these files use origin.c (resolves the ids of a record to a call path, a thread and its
+ * name), wanted.c (the filter) and tell.h (the sums and the sink).
  */
 #ifndef MERGE_SECOND_PASS_H
 #define MERGE_SECOND_PASS_H
@@ -121,7 +121,7 @@ struct second_pass {
 	ARRAY(struct arrived) arrived;	/* for each process, by its index minus found.first_proc */
 
 	struct {			/* for device.c */
-		/* the latest lookup of each name; index: index in found.string_defs */
+		/* the latest lookup of each name, by index in found.string_defs */
 		ARRAY(struct known_kernel) kernels;
 	} device;
 	struct {			/* for place_calls.c */
@@ -144,7 +144,7 @@ void second_pass__init(struct second_pass *p, const struct session_opts *opts,
 /* Call this after samples__exit(). */
 void second_pass__exit(struct second_pass *p);
 
-/* Makes the counts of all processes up to @proc. Return: 0 or -ENOMEM. */
+/* Adds the counts of processes up to @proc that have no counts yet. Return: 0 or -ENOMEM. */
 int second_pass__expect(struct second_pass *p, uint32_t proc);
 
 /* Sets *@arrived to the counts of @proc, valid until the next call. Return: 0 or -ENOMEM. */
@@ -169,10 +169,10 @@ void second_pass__add_hooks(struct second_pass *p);
 int second_pass__open_attach_spans(struct second_pass *p);
 
 /**
- * second_pass__range - find the range of an id
+ * second_pass__range - find the NVTX range with an id
  * @proc: the process that uses the id
  * @range_id: the id in the records, 0 for no range
- * @range: set to its index in ranges.list
+ * @range: set to the range's index in ranges.list
  *
  * Return: the number of undefined ids, or -ENOMEM.
  */
@@ -191,17 +191,20 @@ int second_pass__find_maker(struct second_pass *p, uint32_t proc, const struct x
 uint32_t second_pass__range_at(const struct second_pass *p, uint32_t thread, uint64_t time_ns);
 
 /**
- * second_pass__in_range - find a chain in a range
+ * second_pass__in_range - find the chain of a call path in an NVTX range
  * @proc: the process that uses the id
  * @range_id: the id in the records, 0 for no range
- * @chain: with opts.by_range, replaced by the chain of its call path in that range
+ * @chain: with opts.by_range, replaced by the chain of the same call path in the range
  *
  * Return: the number of undefined ids, or -ENOMEM.
  */
 int second_pass__in_range(struct second_pass *p, uint32_t proc, uint32_t range_id,
 			  uint32_t *chain);
 
-/* Return: whether the process ran before its recording began and still ran when it ended. */
+/*
+ * Return: whether the process ran before the recording began and still ran when the recording
+ * ended.
+ */
 bool second_pass__outlived(const struct second_pass *p, uint32_t proc);
 
 /* Return: whether the process ended before it sent its last records: somebody killed it. */

@@ -75,8 +75,8 @@ void session__exit(struct session *s);
  * @s: initialized and unused
  * @r: @nr open readers, which must outlive @s
  *
- * A recording that is cut or damaged is used up to the damage. s->sums.loss and s->msgs say so, and
- * s->status is -EBADMSG if a recording is damaged.
+ * If a recording is cut or damaged, its readable records are used. s->sums.loss and s->msgs report
+ * the damage, and s->status is -EBADMSG if a recording is damaged.
  *
  * Recordings of one host and boot share CLOCK_MONOTONIC. The times of other recordings are aligned
  * by CLOCK_REALTIME, which each recording gives for its start.
@@ -87,7 +87,7 @@ int session__process(struct session *s, const struct reader *r, size_t nr);
 
 /**
  * session__add - read, join and sum up one more recording, of the same host and boot
- * @s: initialized; session__process() is not used
+ * @s: initialized, and never passed to session__process()
  * @r: must outlive @s
  *
  * s->sums.loss has only the losses of @r. Samples that the GPUs took are left out. Return: 0 or
@@ -112,9 +112,9 @@ int session__look_up(struct session *s, const struct reader *r, struct name_keep
 bool session__was_given(const struct session *s, const char *option, size_t least);
 
 /*
- * Prints the account of all recordings; if they have no launches, only the account of samples. Then
- * prints what the filter left out and, for several recordings, the account of each recording that
- * has losses.
+ * Prints the account of all recordings, or only the account of samples if no recording has
+ * launches. Then prints what the filter left out and, for several recordings, the account of each
+ * recording that has losses.
  */
 void session__print_loss(const struct session *s, FILE *f);
 

@@ -135,8 +135,8 @@ static int aggregates__get(struct aggregates *all, const struct aggregate *key, 
 }
 
 /*
- * Makes the spread of @a a separate entry, unless it is one. Return: the spread; NULL if memory is
- * short.
+ * Gives @a its own entry in @all->spreads, unless @a has an entry. Return: the entry; NULL if
+ * memory is short.
  */
 static struct aggregate_spread *aggregates__spread(struct aggregates *all, struct aggregate *a)
 {

@@ -24,7 +24,7 @@ struct leaf_stats {
 	struct stats *bytes;		/* for memcpy and memset; NULL for kernels */
 };
 
-/* Return: whether the statistics have any work, or a part of its time. */
+/* Return: whether the statistics contain device work, or the time of a part of device work. */
 static inline bool leaf_stats__has(const struct leaf_stats *stats)
 {
 	return stats->ns.nr || stats__total(&stats->ns);
@@ -49,7 +49,7 @@ struct aggregate {
 	uint32_t leaf;
 	uint32_t owner;			/* index in aggregates.owners */
 	uint32_t spread;		/* index in aggregates.spreads; NO_INDEX: all events have
-					 * one duration, and none has bytes */
+					 * the same duration, and none has bytes */
 	uint64_t nr;			/* number of device records, of launches (for LEAF_PENDING),
 					 * or of samples */
 	uint64_t sum_ns;
@@ -128,8 +128,8 @@ struct sums {
 };
 
 /*
- * Initializes the sums. @opts: with times_by_path, times of one call path in several threads and
- * NVTX ranges may be united
+ * Initializes the sums. If @opts->times_by_path is set, one sum over time may cover several threads
+ * and NVTX ranges of a call path.
  */
 void sums__init(struct sums *s, const struct model *model, const struct session_opts *opts);
 void sums__exit(struct sums *s);
@@ -157,7 +157,7 @@ int sums__call(struct sums *s, const char *name, uint32_t *idx);
  * requires it
  * @stream: NO_INDEX if the work has no stream
  *
- * Return: 0 or -ENOMEM; s->aggregates.last is its index.
+ * Return: 0 or -ENOMEM; s->aggregates.last is the index of the sum.
  */
 int sums__place(struct sums *s, const struct session_opts *opts, uint32_t chain, const char *comm,
 		uint32_t thread, uint32_t leaf, uint32_t stream);
@@ -174,9 +174,9 @@ int sums__add(struct sums *s, const struct session_opts *opts, uint32_t chain, c
 	      uint32_t thread, uint32_t leaf, const struct work *w, const struct filter_span *part);
 
 /*
- * Adds @nr events to the sum that sums__place() found last. @ns: their total time; @max_ns: the
- * longest time of one. @nr is 0 for a part of an event that another part counts. Return: 0 or
- * -ENOMEM.
+ * Adds @nr events to the sum that sums__place() found last. @ns: total time of the events; @max_ns:
+ * time of the longest event. @nr is 0 for a part of an event if another part counts the event.
+ * Return: 0 or -ENOMEM.
  */
 int sums__add_sum(struct sums *s, uint64_t nr, uint64_t ns, uint64_t max_ns);
 

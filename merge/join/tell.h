@@ -34,8 +34,8 @@ static inline int tell__when(struct second_pass *p, uint32_t leaf, uint64_t from
 }
 
 /*
- * Adds the time of a thread or of a launch, for which tell__sum(), sums__add() or sums__place() was
- * called last, to the sums over time, and passes it to the sink.
+ * Adds the time of a thread or of a launch to the sums over time, and passes it to the sink. Must
+ * follow the call of tell__sum(), sums__add() or sums__place() for the same thread or launch.
  */
 static inline int tell__spent(struct second_pass *p, uint32_t thread, uint32_t leaf,
 			      const struct filter_span *s)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* maximum number of sums by aggregate and bin, of 24 bytes each; a page has half as many at most */
+/* maximum number of sums (by aggregate and bin, 24 bytes each); a page has at most half as many */
 #define MAX_SUMS	500000
 #define MAX_ROWS	200000
 

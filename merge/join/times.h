@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * times.h - when the work of each sum ran; the html page lets the user pick a time range
+ * times.h - keeps when the work of each sum ran, for picking a time range in the html page
  *
  *	times__sum(&t, ...);		every piece of work, with its aggregate
  *	times__thread(&t, ...);		every interval of a thread: on CPU, off CPU, in GPU waits
@@ -20,9 +20,7 @@
 #include "model/remap.h"
 #include "util.h"
 
-/*
- * the group, for a kind of work on a GPU, of aggregates that are too small for times of their own
- */
+/* the group of aggregates that have this kind and GPU and are too small for times of their own */
 #define TIMES_GROUP(kind, gpu)							\
 	((gpu) == NO_INDEX || ((gpu) + 2) * NR_LEAF_KINDS > BINS_GROUPS ?	\
 	 (kind) : ((gpu) + 1) * NR_LEAF_KINDS + (kind))
@@ -44,10 +42,11 @@ struct times_part {
 
 struct times {
 	bool wanted;
-	struct bins sums;		/* sums by index in sums.aggregates; the sum of a whole
-					 * includes its parts; groups are TIMES_GROUP() */
-	struct bins rows;		/* rows by index in row_list; each state has a group, which
-					 * sums the threads without an own row */
+	struct bins sums;		/* sums by index in sums.aggregates; the sum of
+					 * times_part.whole includes all its parts; groups are
+					 * TIMES_GROUP() */
+	struct bins rows;		/* rows by index in row_list; each state has a group for the
+					 * threads without a row of their own */
 	ARRAY(struct times_row) row_list;
 	ARRAY(struct times_part) parts;
 	struct idmap by_row;

@@ -20,7 +20,7 @@ struct turns {
 	struct gpus gpus;		/* GPUs that have numbers */
 	struct strpool texts;
 	uint32_t nr_procs;
-	size_t failed;			/* the first input that failed, and why ... */
+	size_t failed;			/* the first input that failed; err: its error */
 	int err;
 	uint64_t told;			/* progress of all inputs together, up to 1000 for each */
 };

@@ -2,10 +2,10 @@
 /*
  * turns.h - reads the recordings of a session, several at a time, and takes their results in order
  *
- * Each of opts.jobs threads reads one recording after the other, separately (see read_job.h). After
- * reading one, it waits until all earlier recordings have been taken, then takes it. So the
- * session's results do not depend on the number of threads or on which thread is done first, and at
- * most one recording per thread is in memory.
+ * Each of opts.jobs threads reads one recording after another, separately (see read_job.h). A
+ * thread that has read a recording waits until all earlier recordings have been taken, then takes
+ * its recording. So the session's results do not depend on the number of threads or on which thread
+ * is done first, and at most one recording per thread is in memory.
  *
  * A recording is read with the session's own model, in its turn, if a sink of single events does
  * not support separate reading, or if reading shows that the recording cannot be read separately

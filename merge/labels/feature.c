@@ -15,8 +15,9 @@
 /* the labels of a process, and their sources */
 struct process_labels {
 	struct labels labels;
-	bool by_shim, by_recorder;	/* this source reported labels of the process itself, so
-					 * these are not inherited */
+	bool by_shim, by_recorder;	/* this source reported labels of the process itself,
+					 * so the process inherits no labels that only this
+					 * source reports */
 };
 
 /* the labels of all processes with labels */
@@ -144,7 +145,10 @@ static void inherit(struct process_labels *own, const struct labels *parent)
 		inherit_text(l, parent, XPU_LABEL_POD_UID);
 		inherit_text(l, parent, XPU_LABEL_CONTAINER);
 	}
-	/* Both sources name the job and the step: Slurm's environment and its cgroup. */
+	/*
+	 * The job and the step have two sources: the shim, from Slurm's environment variables, and
+	 * the recorder, from Slurm's cgroup.
+	 */
 	if (!own->by_shim || !own->by_recorder) {
 		inherit_text(l, parent, XPU_LABEL_JOB);
 		inherit_text(l, parent, XPU_LABEL_STEP);

@@ -10,8 +10,8 @@
 #include "xpu_record.h"
 
 /*
- * How much later than other events an event may be recorded and still belong to the file that it is
- * in. An event that is even later is treated as if it were this late.
+ * An event belongs to the file that it is in if it is recorded at most this much later than other
+ * events. An event that is even later is treated as if it were this late.
  */
 #define ALLOCS_LATE_NS	1000000000ull
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* allocations.h - the table of allocations: each memory event, as it is read */
+/* allocations.h - writes the table of allocations: a row for each memory event */
 #ifndef MERGE_ALLOCATIONS_H
 #define MERGE_ALLOCATIONS_H
 

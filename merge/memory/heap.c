@@ -224,7 +224,10 @@ static int heap__owner(struct heap *h, struct heap_proc *p, uint32_t proc, uint3
 		if (!idmap__get(&h->by_context, key, &p->owner)) {
 			p->owner = NO_INDEX;
 			*idx = h->owners.nr;
-			/* The map has an owner only if the array has the entry. */
+			/*
+			 * Reserve the entry first: the map may only have owners that are in the
+			 * array.
+			 */
 			err = array_reserve(&h->owners, h->owners.nr + 1) ?:
 			      idmap__put(&h->by_context, key, *idx);
 			if (err)
@@ -271,7 +274,8 @@ static uint32_t heap__hash(const struct heap *h, uint32_t proc, uint8_t space, u
 }
 
 /*
- * Return: the slot of the allocation at that address, or a free slot. One of these always exists.
+ * Return: the slot of the allocation at that address, or a free slot if there is no allocation. The
+ * table always has a free slot.
  */
 static size_t heap__slot(const struct heap *h, uint32_t hash, uint32_t proc, uint8_t space,
 			 uint64_t address)
@@ -550,7 +554,7 @@ static int heap__holder(struct heap *h, const struct holder_key *key, enum heap_
 #define MAX_STEP_SUMS	(1u << 17)	/* maximum number of entries in heap.steps; with more, steps
 					 * become longer */
 
-/* Doubles the length of steps: of two sums of one holder in a step, the later one stays. */
+/* Doubles the length of steps. If a step then has two sums of one holder, the later sum is kept. */
 static void heap__lengthen_steps(struct heap *h)
 {
 	size_t i, nr = 0;
@@ -678,7 +682,9 @@ static int heap__track(struct heap *h, uint32_t place, uint64_t time_ns)
 		p->has_skipped = true;
 		return 0;
 	}
-	/* Add the level after a peak, unless the new point replaces it. */
+	/*
+	 * If the skipped point is later than the last point, add it: it has the level after a peak.
+	 */
 	if (p->has_skipped && p->skipped.time_ns > last->time_ns)
 		err = array_push(&p->track, p->skipped);
 	p->has_skipped = false;
@@ -1347,8 +1353,9 @@ int heap__event(struct heap *h, const struct heap_event *e)
 
 /* The order in which the memory of an ending process is removed. */
 enum end_step {
-	END_SEE_SEGMENTS,		/* the unused parts of segments are noted ... */
-	END_BLOCKS,			/* ... while their blocks still exist */
+	END_SEE_SEGMENTS,		/* notes the unused parts of segments, while the blocks in
+					 * the segments still exist */
+	END_BLOCKS,
 	END_SEGMENTS,
 	END_MAPPINGS,			/* mappings, whose memory is already gone */
 	NR_END_STEPS

@@ -85,7 +85,8 @@ const char *heap_kind__name(enum heap_kind kind);
 bool heap_kind__is_programs(enum heap_kind kind);
 
 /*
- * Whether handles and mappings keep memory of that space alive: it is freed with the last of them.
+ * Whether handles and mappings keep memory of that space alive until the last handle or mapping is
+ * gone.
  */
 bool heap_space__is_counted(uint8_t space);
 
@@ -94,8 +95,8 @@ struct holder_key {
 	const char *comm;
 	uint32_t place;			/* index in heap.places */
 	uint32_t kind;			/* enum heap_kind */
-	bool elsewhen;			/* the allocation is outside of heap.begin_ns to end_ns: it
-					 * counts only in moments */
+	bool elsewhen;			/* the allocation is outside of heap.begin_ns to end_ns:
+					 * only the sums at moments include it */
 };
 
 struct holder {
@@ -110,7 +111,7 @@ struct holder {
 	struct heap_sum at[HEAP_NR_MOMENTS];
 	uint64_t first_ns, last_ns;	/* when the first and the last never-freed allocation were
 					 * made */
-	uint64_t low[HEAP_PARTS];	/* the fewest bytes that were live in each part of the
+	uint64_t low[HEAP_PARTS];	/* the fewest live bytes during each part of the process's
 					 * events, up to heap.part */
 	uint8_t part;
 	uint32_t last_step;		/* 1 + index of its last entry in heap.steps; 0: none */
@@ -190,10 +191,10 @@ struct heap_event {
 	uint8_t what, space;
 	bool carried;			/* the memory was allocated before the recording, and its
 					 * path is known */
-	struct holder_key key;		/* the heap sets its kind */
+	struct holder_key key;		/* the heap sets key.kind */
 };
 
-/* A live allocation: memory of CUDA, a mapping of it, or a block. */
+/* A live allocation: memory from CUDA, a mapping of such memory, or an allocator's block. */
 struct heap_alloc {
 	uint64_t address, bytes, order, time_ns;
 	uint64_t used;			/* for a segment: the bytes that blocks use */
@@ -284,8 +285,9 @@ struct heap {
 	ARRAY(struct heap_failure) failures;	/* the last failures, HEAP_MAX_FAILURES at most */
 	uint64_t nr_failures, failed_ns;	/* failed_ns: time of the last failure */
 	bool has_asked, asked_is_failure;
-	uint64_t start_ns;		/* moments count from this time */
-	const uint64_t *at_ns;		/* in rising order; the last one is HEAP_ASKED */
+	uint64_t start_ns;		/* the times in at_ns count from this time */
+	const uint64_t *at_ns;		/* requested moments, in rising order; the last moment is
+					 * HEAP_ASKED */
 	size_t nr_at, next_at;
 	ARRAY(struct heap_instant) instants;	/* the state of each place at each moment */
 	bool wants_steps;
@@ -296,14 +298,14 @@ struct heap {
 	uint64_t from_ns, to_ns;	/* first and last time of all events */
 	uint64_t begin_ns, end_ns;	/* peaks count from begin_ns until just before end_ns */
 	bool has_begun;			/* begin_ns has passed */
-	unsigned int part;		/* the part that the current process's events have
-					 * reached */
+	unsigned int part;		/* the part of its process's events to which the current
+					 * event belongs */
 	bool at_end;			/* a process ends: memory is freed, but not by the
 					 * program */
 	bool at_finish;			/* the process runs on after the recording */
-	uint64_t recording;		/* heaps with the same number belong to files of one
-					 * recording ... */
-	uint64_t file;			/* ... in this order */
+	uint64_t recording;		/* identifies the recording: all of its files have the same
+					 * value */
+	uint64_t file;			/* rises from file to file of a recording */
 	bool is_last, has_peak;		/* is_last: this is the recording's last file */
 	uint64_t until_ns;		/* the latest until_ns of the processes; UINT64_MAX: no file
 					 * follows */
@@ -356,7 +358,7 @@ int heap__end_process(struct heap *h, uint32_t proc, uint64_t time_ns);
  */
 int heap__forget_process(struct heap *h, uint32_t proc);
 
-/* Return: whether the call path allocates segments in that space. */
+/* Return: whether the call path allocates segments in @space. */
 bool heap__has_segments_of(const struct heap *h, uint8_t space, uint32_t path_id);
 
 /* Looks at one allocation. @idx: index in heap.allocs. Return: 0 to continue */
@@ -378,7 +380,7 @@ int heap__finish(struct heap *h, uint64_t time_ns);
 bool heap__moment(const struct heap *h, const struct heap_place *p, enum heap_moment moment,
 		  uint64_t *time_ns);
 
-/* Sums up the memory of all holders at a moment, into @parts, by place. */
+/* Adds the memory of each holder at a moment to the element of @parts for the holder's place. */
 void heap__parts_at(const struct heap *h, enum heap_moment moment, struct heap_parts *parts);
 
 /*

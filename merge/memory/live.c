@@ -71,8 +71,8 @@ struct live {
 	struct alloc_pack pack;
 	ARRAY(uint32_t) all;		/* live memory of a process: indices in heap.allocs */
 	uint64_t nr_beyond;
-	bool carried, recalls;		/* whether the current events are carried, and whether they
-					 * are recalled */
+	bool carried, recalls;		/* whether the current events are carried events, and
+					 * whether live__recall() takes them */
 };
 
 static void live__free(struct live *l)
@@ -216,8 +216,8 @@ static int live__device(struct live *l, uint32_t proc_id, const struct xpu_recor
 }
 
 /*
- * Return: the number that process @other uses for the GPU that is @device in process @idx; or
- * XPU_ALLOC_NO_DEVICE.
+ * Return: the number that process @other has for the GPU whose number in process @idx is @device,
+ * or XPU_ALLOC_NO_DEVICE.
  */
 static uint16_t live__device_of(const struct live *l, uint32_t idx, uint16_t device, uint32_t other)
 {
@@ -248,7 +248,9 @@ static int add_reserved(void *ctx, const struct heap_alloc *a, uint32_t idx)
 	return 0;
 }
 
-/* Return: bytes that a process has reserved on a device by @until_ns, counted as xpumerge does. */
+/*
+ * Return: the bytes that a process has reserved on a device by @until_ns, as xpumerge counts them.
+ */
 static uint64_t live__reserved(const struct live *l, uint32_t idx, uint16_t device,
 			       uint64_t until_ns)
 {
@@ -294,7 +296,7 @@ static void live__note_rest(const struct live *l, uint32_t idx, const struct xpu
 	last->rest = e->bytes > reserved ? e->bytes - reserved : 0;
 }
 
-/* Return: whether no other process asked CUDA later for the used memory of the device. */
+/* Return: whether process @idx was the last to ask CUDA how much of the device is in use. */
 static bool live__asked_last(const struct live *l, uint32_t idx, const struct last_event *last)
 {
 	const struct last_event *others;
@@ -513,7 +515,10 @@ static void carrying__add(struct carrying *c, struct xpu_alloc event)
 	carrying__add_at(c, event, c->time_ns);
 }
 
-/* Return: the physical memory that an allocation is or maps; NO_INDEX if it does neither. */
+/*
+ * Return: @idx if the allocation is physical memory, or the memory that it maps if it is a mapping;
+ * otherwise NO_INDEX.
+ */
 static uint32_t group_of(const struct heap_alloc *a, uint32_t idx)
 {
 	return heap_space__is_counted(a->space) ? idx : a->space == XPU_SPACE_MAPPING ? a->target :

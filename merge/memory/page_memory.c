@@ -96,9 +96,9 @@ int memory__page_head(const struct session *s, struct json_out *j)
 /*
  * The member "memory_time" of a side:
  *
- *	{ "first": whether the page opens on memory, "nr_heaps": of all recordings,
+ *	{ "first": whether the page opens on memory, "nr_heaps": number in all recordings,
  *	  "kinds": [ [ "block", "used": its part, see struct heap_parts ], ... ],
- *	  "heaps": [ { "from_ns", "to_ns": since the start, "step_ns", "nr": of steps,
+ *	  "heaps": [ { "from_ns", "to_ns": since the start, "step_ns", "nr": number of steps,
  *		       "peak", "peak_ns": of all devices together,
  *		       "places": [ { "gpu": its number, missing for the host, "peak", "peak_ns",
  *				     "at": [ ... ], "used": [ ... ], "reserved": [ ... ] } ],

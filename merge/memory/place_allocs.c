@@ -575,8 +575,8 @@ static int add_holder(struct memory_state *state, struct session *s, const struc
 }
 
 /*
- * Notes that another file follows. Memory that is live at the end of this file then does not count
- * as never freed.
+ * Notes that another file follows. Memory that is live at the end of this file is then no longer
+ * counted as never freed.
  */
 static void heap__has_next(struct heap *h)
 {
@@ -597,8 +597,7 @@ static void heap__compare_failures(struct heap *a, const struct heap *later)
 }
 
 /*
- * Leaves the peak of all devices together, and the peak of each device, in only one of two files of
- * a recording.
+ * Drops the lower peak of two files of a recording, for all devices together and for each device.
  */
 static void heap__compare_peaks(struct heap *a, struct heap *b)
 {

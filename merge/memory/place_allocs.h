@@ -30,7 +30,7 @@ int allocs__open(struct second_pass *p, struct passes *passes);
 
 int allocs__read(struct second_pass *p, const struct xpu_record_allocs *rec);
 
-/* Takes the events that are still held, and forgets them, after the pass. Return: 0 or -ENOMEM. */
+/* After the pass, takes and then forgets the events that are still held. Return: 0 or -ENOMEM. */
 int allocs__finish(struct second_pass *p);
 void allocs__exit(struct memory_state *state);
 
@@ -38,8 +38,8 @@ struct session;
 struct session_opts;
 
 /*
- * Return: whether --memory peak shows that place of a recording or file. *@moment: the peak of all
- * devices together, or, if devices are selected, the peak of the place.
+ * Return: whether --memory peak shows @place of a recording or file. Sets *@moment to the peak of
+ * all devices together, or, if devices are selected, to the peak of the place.
  */
 bool heap__shows_peak(const struct heap *h, const struct session_opts *opts, uint32_t place,
 		      enum heap_moment *moment);

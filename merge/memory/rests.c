@@ -72,8 +72,8 @@ static uint64_t common_rest(const struct rests *rests, const struct rest *r, uin
 }
 
 /*
- * Return: whether @other is an earlier file of the same recording and has the moment, and thus its
- * rest.
+ * Return: whether @other is an earlier file of the same recording and already has the rest at the
+ * moment.
  */
 static bool is_before(const struct rest *other, const struct rest *r, unsigned int moment)
 {

@@ -19,12 +19,15 @@ extern const struct section section_memory_devices, section_memory_moments, sect
 struct memory_peak {
 	uint64_t bytes;			/* 0: no memory was recorded, or none was used */
 	uint64_t at_ns;			/* time since the start */
-	size_t nr_recordings;		/* number of recordings with memory; the peak is of one
+	size_t nr_recordings;		/* number of recordings with memory; the peak belongs to one
 					 * recording */
-	/* Sums of --memory peak, for devices and for the host, at the peaks of all recordings. */
+	/*
+	 * The sums that --memory peak shows, for devices and for the host, at the peaks of all
+	 * recordings.
+	 */
 	struct heap_parts parts;
 	uint64_t host_bytes;
-	bool by_device;			/* the sums have each device at its own peak */
+	bool by_device;			/* each device is counted at its own peak */
 	uint64_t holder_bytes;
 	char *holder;			/* call path and kind of memory, with SHORTEN_FRAME between
 					 * them; NULL: none */

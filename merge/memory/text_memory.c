@@ -143,8 +143,8 @@ static int instant_rows__add_asked(instant_rows_t *rows, const struct session *s
 }
 
 /*
- * Adds the places of a recording at its peak, or each at its own peak, as --memory peak shows them.
- * Return: 0 or -ENOMEM.
+ * Adds rows for the places that --memory peak shows: all at the recording's peak, or each at its
+ * own peak. Return: 0 or -ENOMEM.
  */
 static int instant_rows__add_peak(instant_rows_t *rows, const struct session *s,
 				  const struct heap *h, const struct heap_parts *parts)
@@ -597,7 +597,7 @@ SECTION(memory_failures, struct failure_row, .in_bytes = true,
 /* memory in use on a GPU, in one recording, since time_ns */
 struct common_point {
 	uint64_t time_ns, used;
-	uint32_t gpu;			/* number of the GPU, counted over all recordings */
+	uint32_t gpu;			/* a number for each GPU of each recording */
 };
 
 typedef ARRAY(struct common_point) common_points_t;
@@ -610,7 +610,8 @@ static int by_point(const void *va, const void *vb)
 }
 
 /*
- * Return: until when an earlier file has the memory of the recording; 0: there is no earlier file.
+ * Return: the time until which an earlier file has the memory of the recording; 0: there is no
+ * earlier file.
  */
 static uint64_t has_before_ns(const struct memory_state *memory, const struct heap *h)
 {
@@ -624,8 +625,8 @@ static uint64_t has_before_ns(const struct memory_state *memory, const struct he
 }
 
 /*
- * Adds the points of a GPU; later points are in the next file of the recording. Return: 0 or
- * -ENOMEM.
+ * Adds the points of a GPU until the end of this file; the recording's next file has the later
+ * points. Return: 0 or -ENOMEM.
  */
 static int common_points__add(common_points_t *points, const struct heap *h,
 			      const struct heap_place *p, uint32_t gpu, uint64_t before_ns)
@@ -649,8 +650,8 @@ static int common_points__add(common_points_t *points, const struct heap *h,
 }
 
 /*
- * Finds when all recordings together used the most memory, by their clocks, and about how much
- * memory that was. Return: 0 or -ENOMEM.
+ * Finds the time at which all recordings together used the most memory, and about how much memory
+ * that was. Times are compared by the recordings' clocks. Return: 0 or -ENOMEM.
  */
 static int common_peak(const struct memory_state *memory, struct common_point *peak)
 {

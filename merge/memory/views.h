@@ -40,7 +40,7 @@ extern const struct feature_options memory_options;
 
 enum memory_view memory_view(const struct session_opts *opts);
 
-/* Return: all moments of --at; for a side of diff, its own moment. */
+/* Return: all moments of --at; for a side of diff, only the moment of this side. */
 struct moments memory__moments(const struct session_opts *opts);
 
 #endif /* MERGE_VIEWS_H */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NEAR_NS 100000 /* clocks of samples and work differ by less */
+#define NEAR_NS 100000 /* the clocks of samples and of work differ by less than this */
 
 /* ---- which sets belong together -------------------------------------------------------------- */
 
@@ -39,7 +39,7 @@ static bool has_time(const struct metric_pool *p, const struct metrics *metrics,
 	return false;
 }
 
-/* Return: the pool that takes a set; NULL: none does. */
+/* Return: the pool that takes a set; NULL: no pool takes it. */
 static struct metric_pool *find_pool(const metric_pools_t *pools, const struct metrics *metrics,
 				     const struct model *m, const struct metric_set *set)
 {
@@ -86,7 +86,7 @@ void metric_pools__exit(metric_pools_t *pools)
 
 /* ---- samples and work ------------------------------------------------------------------------ */
 
-#define COPY (NO_INDEX - 2) /* in place of a kernel's shape */
+#define COPY (NO_INDEX - 2) /* work that is not a kernel has this number instead of a shape */
 
 /* the pieces of a GPU */
 struct pool_gpu {

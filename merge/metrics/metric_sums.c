@@ -11,8 +11,8 @@
 #define MOST_UNKNOWN	0.05		/* fraction of the time of a kernel or call path: if more is
 					 * unknown, the value is unknown */
 /*
- * A percentage with a smaller error is never unknown. For other values, this is a percentage of the
- * highest sample of all metrics with the same unit.
+ * A value with a smaller error is never unknown. For a percentage, this is the error itself; for
+ * another value, this is a percentage of metered__highest().
  */
 #define SMALL_PERCENT	1.0
 
@@ -61,7 +61,7 @@ static int metered__uses(const struct metered *m, struct idmap *map, uint32_t of
 	return err;
 }
 
-/* Finds the uses of the leaf of @w, and of its chain. Return: 0 or -ENOMEM. */
+/* Finds or adds the uses of the leaf and of the chain of @w. Return: 0 or -ENOMEM. */
 static int metered__of_work(const struct metered *m, const struct kept_work *w, uint32_t at[2])
 {
 	return metered__uses(m, &m->sums->by_leaf, w->leaf, &at[0]) ?:
@@ -165,8 +165,8 @@ static size_t family_length(const char *name)
 }
 
 /*
- * Return: the highest finite sample of the pool's metrics of the same unit of the GPU as metric @k,
- * and in the same unit.
+ * Return: the highest finite sample of all metrics of the pool that belong to the same unit of the
+ * GPU as metric @k and are measured in the same unit.
  */
 static double metered__highest(const struct metered *m, const struct metrics *metrics,
 			       const struct metric_pool *p, uint32_t k)
@@ -192,7 +192,10 @@ static double metered__highest(const struct metered *m, const struct metrics *me
 	return highest;
 }
 
-/* Gives all work of a pool its values. @has_roof: for each piece of work. Return: 0 or -ENOMEM. */
+/*
+ * Gives all work of a pool its values. @has_roof: for each piece of work, whether it has a roof.
+ * Return: 0 or -ENOMEM.
+ */
 static int metered__take(const struct metered *m, const struct metrics *metrics,
 			 const struct metric_pool *p, const struct solved *solved,
 			 const bool *wanted, bool *has_roof)
@@ -273,7 +276,7 @@ static int metered__solve(const struct metered *m, const struct metrics *metrics
 	return err;
 }
 
-/* Return: how many rates of a roof the set of a pool has. */
+/* Return: how many rates of a roof the metrics of a pool determine. */
 static uint32_t count_rates(const struct metric_pool *p, const struct metrics *metrics)
 {
 	static const struct solved_value zeros[XPU_MAX_METRICS];
@@ -286,7 +289,7 @@ static uint32_t count_rates(const struct metric_pool *p, const struct metrics *m
 }
 
 /*
- * Solves all pools. Several pools may have the same work: it has one roof, from the pool with the
+ * Solves all pools. Work that several pools have in common gets its roof from the pool with the
  * most rates. Return: 0 or -ENOMEM.
  */
 static int metric_sums__solve(struct metric_sums *s, const struct metrics *metrics,
@@ -399,7 +402,10 @@ static void sharing__advance(struct sharing *s, uint64_t ns)
 	s->ns = ns;
 }
 
-/* Subtracts from @fresh, for each row of @set, the part of its time that @other has, too. */
+/*
+ * Subtracts from fresh[], for each row of @set, the part of the row's time that rows of @other
+ * cover.
+ */
 static void subtract_rows(const struct metric_set *set, const struct metric_set *other,
 			  double *fresh)
 {
@@ -421,9 +427,9 @@ static void subtract_rows(const struct metric_set *set, const struct metric_set 
 }
 
 /*
- * Finds the part of each row's amount that earlier sets of the GPU do not have, because another
- * recording sampled the GPU at the same time. Sets *@fresh to NULL if that is the whole. Return: 0
- * or -ENOMEM.
+ * Finds the part of each row's amount that no earlier set of the GPU has: another recording may
+ * have sampled the GPU at the same time. Sets *@fresh to NULL if no earlier set has the metric at
+ * that time. Return: 0 or -ENOMEM.
  */
 static int metered__fresh(const struct metered *m, const struct metrics *metrics, uint32_t metric,
 			  double **fresh)

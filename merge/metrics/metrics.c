@@ -56,7 +56,7 @@ static bool has_end(const char *s, const char *end)
 	return len >= n && !strcmp(s + len - n, end);
 }
 
-/* Return: the length of a metric's name without the end that its unit repeats. */
+/* Return: the length of a metric's name without the end that says the same as its unit. */
 static size_t short_len(const struct metric_name *name)
 {
 	static const char *const ends[][2] = {
@@ -190,7 +190,7 @@ int metrics__add(struct metrics *m, uint32_t recording, const struct xpu_record_
 	return err;
 }
 
-/* Cuts @row and scales the amounts among its @values. Return: whether anything is left. */
+/* Cuts @row, and scales the amounts among its @values. Return: whether anything is left. */
 static bool metric_row__cut(const struct metrics *m, const struct metric_set *set,
 			    struct metric_row *row, float *values, uint64_t begin_ns,
 			    uint64_t end_ns)

@@ -3,7 +3,8 @@
  * metrics.h - the GPUs' own counters over time, recorded with --gpu-metrics
  *
  * Metrics that were sampled together on one GPU form a set; a row of a set has a value for each
- * metric. The counters do not know kernels or call paths; metric_sums.h has their values.
+ * metric. The counters do not know kernels or call paths; metric_sums.h has the values of kernels
+ * and call paths.
  */
 #ifndef MERGE_METRICS_H
 #define MERGE_METRICS_H
@@ -51,8 +52,8 @@ void metrics__init(struct metrics *m, struct strpool *strings);
 void metrics__exit(struct metrics *m);
 
 /*
- * Finds or adds a metric by its interned name and unit; if one is NULL, memory was short. Return: 0
- * or -ENOMEM.
+ * Finds or adds a metric by its interned name and unit. Return: 0, or -ENOMEM if memory is short or
+ * the name or the unit is NULL.
  */
 int metrics__add_name(struct metrics *m, const struct metric_name *name, uint32_t *idx);
 
@@ -74,7 +75,7 @@ struct metric_set *metrics__set(const struct metrics *m, uint32_t recording, uin
 
 /*
  * Keeps only the rows between two timestamps. Rows across a timestamp are cut, and their amounts
- * reduced.
+ * are reduced.
  */
 void metrics__cut(struct metrics *m, uint64_t begin_ns, uint64_t end_ns);
 

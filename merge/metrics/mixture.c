@@ -44,7 +44,10 @@ static double overlap__next(struct overlap *o, size_t *row, double *middle)
 	return 0;
 }
 
-/* @first: moved to the first row that later intervals may overlap, too */
+/*
+ * Begins a walk over the rows that a piece overlaps. Moves *@first to the first row that this piece
+ * or later pieces may overlap.
+ */
 static struct overlap piece__rows(const struct mixture_of *of, uint64_t begin_ns, uint64_t end_ns,
 				  double shift_ns, size_t *first)
 {
@@ -90,8 +93,8 @@ static void find_busy(const struct mixture_of *of, double shift_ns, double *busy
 }
 
 /*
- * Finds all overlaps of pieces and rows. Puts the parts of each row into parts[], starting at
- * nr[row], unless @parts is NULL, and adds their number to nr[row].
+ * Finds the parts of each row, which are its overlaps with pieces. Unless @parts is NULL, puts the
+ * parts into parts[], from the first value of nr[row] on. Adds the number of parts to nr[row].
  */
 static void find_parts(const struct mixture_of *of, const struct mixture_as *as, double shift_ns,
 		       size_t *nr, struct mixture_part *parts)
@@ -122,7 +125,7 @@ static int part__cmp(const void *va, const void *vb)
 	return cmp3(a->kind, b->kind) ?: cmp3(a->share, b->share);
 }
 
-/* Most rows have few parts. */
+/* Sorts by insertion if there are few parts, as in most rows. */
 static void sort_parts(struct mixture_part *parts, size_t nr)
 {
 	size_t i, k;
@@ -196,7 +199,7 @@ static void find_all(const struct mixture_of *of, const struct mixture_as *as, s
 	}
 }
 
-/* Adds the time in which nothing ran to each row's parts, which end at at[row]. */
+/* For each row, sets parts[at[row]] to the part of the time in which nothing ran. */
 static void add_idle(const struct mixture_of *of, const size_t *at, struct mixture_part *parts,
 		     const double *busy)
 {

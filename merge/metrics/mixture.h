@@ -14,7 +14,7 @@
 
 #include "metrics/metrics.h"
 
-struct piece { /* a piece of work, in the order of begin_ns */
+struct piece { /* a piece of work; pieces are in the order of begin_ns */
 	uint64_t begin_ns, end_ns;
 	uint32_t kind;			/* smaller than mixture_of.nr_kinds */
 };
@@ -37,13 +37,13 @@ struct mixture_of {
 	size_t nr_pieces;
 	uint32_t nr_kinds;
 	const double *mean_ns;		/* for each kind: the mean duration of a piece */
-	const struct mixture_source *sources;	/* they have all rows, in order */
+	const struct mixture_source *sources;	/* together they have all rows, in order */
 	uint32_t nr_sources;		/* 0: one source has everything */
-	uint32_t nr_idle;		/* kinds of idle time; 0: one */
+	uint32_t nr_idle;		/* number of kinds of idle time; 0: one kind */
 };
 
 struct mixture_part {
-	uint32_t kind;			/* nr_kinds + source's idle: nothing ran */
+	uint32_t kind;			/* mixture_of.nr_kinds + mixture_source.idle: nothing ran */
 	float share;			/* fraction of the row's interval */
 };
 
@@ -61,7 +61,7 @@ struct mixture_shift {
 
 struct mixture_as {
 	const struct mixture_shift *shifts;	/* for each source; NULL: no shift */
-	double errors;			/* this many of its errors are added to each shift */
+	double errors;			/* each shift is increased by this many times its error */
 	bool amounts;			/* all pieces of a kind have the same amount, such as
 					 * bytes, however long they take; otherwise all have the
 					 * same rate */

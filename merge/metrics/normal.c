@@ -71,7 +71,9 @@ static void store(double *v, pair p)
 	memcpy(v, &p, sizeof(p));
 }
 
-/* Several sums let the processor add at the same time. */
+/*
+ * Adds up several sums, because the processor can do additions to different sums at the same time.
+ */
 static double dot(const double *a, const double *b, uint32_t n)
 {
 	pair s0 = { 0 }, s1 = { 0 }, s2 = { 0 }, s3 = { 0 };
@@ -99,8 +101,8 @@ static void add_times(double *to, const double *v, double by, uint32_t n)
 }
 
 /*
- * Solves L y = v in place for LANES right-hand sides at the same time, interleaved, in the rows
- * @from to @to - 1. Rows before @from of all right-hand sides are 0.
+ * Solves L y = v in place, in the rows @from to @to - 1, for LANES interleaved right-hand sides at
+ * the same time. In the rows before @from, all right-hand sides are 0.
  */
 static void forward(const double *l, uint32_t n, uint32_t from, uint32_t to, double *y)
 {
@@ -308,7 +310,7 @@ struct pivots {
 	double *bounds;			/* for each value: its bound, or NaN if it is free */
 	uint32_t nr;			/* number of values at a bound */
 	uint32_t *list;
-	double *forces;			/* for each of these values: the force that keeps it at its
+	double *forces;			/* for each value in list: the force that keeps it at its
 					 * bound */
 	double *y;			/* scratch memory */
 };

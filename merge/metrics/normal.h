@@ -14,7 +14,8 @@ struct normal {
 	double *x;			/* n for each right-hand side: the solution */
 	double *factor;			/* n * n: the Cholesky factor, on the diagonal and below */
 	double *inverse;		/* n * n; NULL before normal__invert() */
-	double *squares;		/* for each right-hand side: its samples' sum of squares */
+	double *squares;		/* for each right-hand side: sum of the squares of its
+					 * samples */
 };
 
 /* Return: 0 or -ENOMEM; call normal__exit() in either case. */
@@ -32,8 +33,8 @@ int normal__solve(struct normal *e);
 int normal__invert(struct normal *e);
 
 /*
- * Moves the solution to the best one in which all values are from 0 to most[], which has a limit
- * for each right-hand side. Return: 0 or -ENOMEM.
+ * Moves the solution to the best solution in which all values are between 0 and a limit. @most: the
+ * limit for each right-hand side. Return: 0 or -ENOMEM.
  */
 int normal__bound(struct normal *e, const double *most);
 
@@ -44,8 +45,8 @@ double normal__rest(const struct normal *e, uint32_t side);
 void normal__times_inverse(const struct normal *e, const double *v, uint32_t nr, double *to);
 
 /*
- * Sets to[i] to v' * inverse * v, for n vectors: the part of a square that other values explain.
- * Return: 0 or -ENOMEM.
+ * Sets to[i] to v' * inverse * v for each of n vectors. In solve_slopes.c, the result is the part
+ * of a slope's square that other values explain. Return: 0 or -ENOMEM.
  */
 int normal__explained(const struct normal *e, const double *v, double *to);
 

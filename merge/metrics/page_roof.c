@@ -11,10 +11,10 @@
  *		  "roof_percent", "roof_error", "save_ns", "save_error": [ ... ],
  *		  "together": [ 1: values of several kernels, ... ], "bound": [ ... ] }
  *
- * In the mode "operations", x is operations for each byte of DRAM, and y operations for each ns. In
- * the mode "shares", x is the used percentage of DRAM's peak, and y the percentage of the unit
- * "of", which is used more than the other: 0 tensor cores, 1 issue of instructions. An unknown
- * value is null.
+ * In the mode "operations", x is operations for each byte of DRAM, and y is operations for each ns.
+ * In the mode "shares", x is the used percentage of DRAM's peak, and y is the used percentage of
+ * the unit "of". This is the more used one of two units: 0 is the tensor cores, and 1 is the issue
+ * of instructions. An unknown value is null.
  */
 #include <errno.h>
 #include <math.h>
@@ -39,7 +39,7 @@ struct roof_page {
 	double most[NR_ROOF_RATES];	/* the highest sample; NaN: the rate is not recorded */
 };
 
-/* A rate is a sum of metrics: finds their factors. Return: whether the set has the rate. */
+/* Finds the factors of the metrics whose sum is the rate. Return: whether the set has the rate. */
 static bool find_factors(const struct metrics *metrics, const struct metric_set *set,
 			 enum roof_rate rate, double factors[XPU_MAX_METRICS])
 {
@@ -56,7 +56,7 @@ static bool find_factors(const struct metrics *metrics, const struct metric_set 
 	return true;
 }
 
-/* Return: the sum of a row's samples by their factors; 0 if it is not finite. */
+/* Return: the sum of a row's samples, each multiplied by its factor; 0 if the sum is not finite. */
 static double sum_of(const struct metric_set *set, size_t row, const double *factors)
 {
 	const float *sample = metric_set__row(set, row);

@@ -35,11 +35,12 @@ static const struct solved_value *value_of(const struct metrics *metrics,
 	return NULL;
 }
 
-/* the metrics of rates that CUPTI names, with the value for each ns in amounts */
+/* CUPTI's metrics for rates; a rate is the sum of its metrics, each multiplied by its factor */
 static const struct {
 	enum roof_rate rate;
-	const char *begin, *end;	/* of the name */
-	unsigned int parts;		/* parts of a whole */
+	const char *begin, *end;	/* begin and end of the metric's name */
+	unsigned int parts;		/* the parts that the metric has, as bits: 1 is reads, 2 is
+					 * writes */
 	double factor;
 } amounts[] = {
 	{ RATE_BYTES, "dram__bytes.sum.per_second", "", 3, 1e-9 },
@@ -69,7 +70,7 @@ static bool amount__is(const typeof(*amounts) *a, const char *name, enum roof_ra
 	       !strstr(name, "sparsity");
 }
 
-/* Return: the row of amounts[] for a metric; NULL: it has none. */
+/* Return: the row of amounts[] for a metric; NULL: the metric has no row. */
 static const typeof(*amounts) *amount_of(const char *name, enum roof_rate rate)
 {
 	size_t i;

@@ -30,8 +30,9 @@ enum roof_rate {
 	RATE_TENSOR = ROOF_TENSOR,
 	RATE_DRAM = ROOF_DRAM,
 	RATE_ISSUE = ROOF_ISSUE,
-	RATE_BYTES = NR_ROOF_UNITS,	/* that DRAM reads and writes */
-	RATE_OPERATIONS,		/* of the recorded types; or instructions, see below */
+	RATE_BYTES = NR_ROOF_UNITS,	/* bytes that DRAM reads and writes */
+	RATE_OPERATIONS,		/* operations of the recorded types, or instructions, see
+					 * below */
 	NR_ROOF_RATES,
 };
 
@@ -61,7 +62,7 @@ struct roofs {
 
 /*
  * Return: whether RATE_OPERATIONS is the rate of instructions of warps, because the recordings have
- * no metric of operations: NVIDIA's H100 and H200 do not sample these.
+ * no metric of operations: NVIDIA's H100 and H200 do not sample such metrics.
  */
 bool roof__counts_instructions(const struct metrics *metrics);
 
@@ -93,13 +94,13 @@ bool roof_use__is_known(const struct roof_use *use);
 /*
  * Call these functions only if the roof is known. Return: the time that perfect kernels would save,
  * its standard error, and the used share of the roof. Half of the time of unknown work counts as
- * saved; the error allows for any share of it.
+ * saved; the error allows for any share from none to all of this time.
  */
 double roof_use__save_ns(const struct roof_use *use);
 double roof_use__error_ns(const struct roof_use *use);
 double roof_use__percent(const struct roof_use *use);
 
-/* Return: the mean rate; NaN: unknown, for most of the work or for some of it */
+/* Return: the mean rate; NaN if the rate is unknown for more than a small part of the work. */
 struct solved_value roof_use__rate(const struct roof_use *use, enum roof_rate rate);
 
 /* Return: operations or instructions for each byte of DRAM; NaN: unknown. */

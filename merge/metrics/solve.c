@@ -296,7 +296,10 @@ out:
 	return err;
 }
 
-/* @amounts: a piece of work has an amount, not a rate. Return: 0 or -ENOMEM. */
+/*
+ * Solves the metrics. @amounts: all pieces of a kind have the same amount, not the same rate.
+ * Return: 0 or -ENOMEM.
+ */
 static int solve_as(struct system *s, bool amounts, struct solved *to)
 {
 	struct mixture_as as = { .shifts = s->shifts, .amounts = amounts };

@@ -29,7 +29,8 @@ static bool row__has_work(const struct solve_of *of, size_t row)
 	const struct metric_row *r = &of->of.rows[row];
 	const struct piece *p = of->of.pieces;
 	/*
-	 * Pieces are in the order of begin_ns. A long piece before later, short pieces is missed.
+	 * Only the last piece that begins before the end of the row is checked. An earlier, longer
+	 * piece is missed.
 	 */
 	size_t i = sorted_count(of->of.nr_pieces, k, p[k].begin_ns < r->end_ns);
 
@@ -56,8 +57,8 @@ static void search__choose(struct search *f, const struct solve_of *of,
 }
 
 /*
- * Sets *@rest to N * the sum of the logarithms of the metrics' squared residues. Return: 0 or
- * -ENOMEM.
+ * Sets *@rest to the sum of N * log(sum of squared residues) over all metrics, where N is the
+ * number of samples. Return: 0 or -ENOMEM.
  */
 static int search__rest(struct search *f, double shift_ns, double *rest)
 {
@@ -117,8 +118,8 @@ static int find_shift(const struct solve_of *of, const struct mixture_source *so
 		bend > 0 ? fmin(SHIFT_ERRORS * sqrt(2 / bend) + SHIFT_LEAST, SHIFT_UNKNOWN) :
 			   SHIFT_UNKNOWN;
 	/*
-	 * If work has a higher rate at its beginning, its clock seems late, by far more than real
-	 * clocks ever are.
+	 * If work has a higher rate at its beginning, its clock seems late. This shift may be far
+	 * larger than the shifts of real clocks.
 	 */
 	shift->error_ns = both_errors(shift->error_ns,
 				      fmax(fabs(best) / 2, fabs(best) - SHIFT_USUAL));

@@ -75,8 +75,8 @@ static inline const float *system__samples(const struct system *s, size_t row)
 int system__leave_out_spoilt(struct system *s, size_t *nr_spoilt);
 
 /*
- * solve_shift.c: finds the shift of the work's clock that explains the samples best, for each
- * source. Return: 0 or -ENOMEM.
+ * solve_shift.c: for each source, finds the shift of the work's clock that explains the samples
+ * best. Return: 0 or -ENOMEM.
  */
 int system__find_shifts(struct system *s);
 
@@ -88,9 +88,9 @@ int system__group(struct system *s, const struct normal *e);
  * solve_slopes.c: finds the slopes of the columns: how much higher the rate of a column may be at
  * the beginning of its work than on average. Must be called after system__count_samples() and
  * normal__invert(). @sloping: mixtures in which all work has the largest slope that the samples
- * could hide. Sets @slopes, for each column and each right-hand side, to the largest likely slope.
- * Its unit is the slope in @sloping; it is the column's value if the samples do not determine the
- * slope. Return: 0 or -ENOMEM.
+ * could hide. Sets @slopes, for each column and each right-hand side, to the largest likely slope,
+ * in units of the slope in @sloping. If the samples do not determine a slope, it is set to the
+ * column's value. Return: 0 or -ENOMEM.
  */
 int system__find_slopes(struct system *s, const struct mixture *m, const struct mixture *sloping,
 			const struct normal *e, double *slopes);

@@ -178,8 +178,8 @@ static int metered_rows__get(metered_rows_t *rows, struct idmap *index, const st
 	return err;
 }
 
-#define COLUMNS_OF_METRIC	3	/* the value for people, the value for programs, and its
-					 * error */
+#define COLUMNS_OF_METRIC	3	/* the value for people, and the value and its error for
+					 * programs */
 
 /*
  * Makes the columns: the first @before columns of the section, the columns of each metric, then the

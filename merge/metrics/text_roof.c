@@ -83,9 +83,8 @@ static int roof_rows__get(roof_rows_t *rows, struct idmap *index, const struct s
 }
 
 /*
- * Adds the sums of an aggregate's kernel or call path. Several aggregates share these sums, so
- * @added has the sums that were added before.
- * Return: 0 or -ENOMEM.
+ * Adds the sums of an aggregate's kernel or call path. Several aggregates may share these sums, so
+ * @added notes which sums were added. Return: 0 or -ENOMEM.
  */
 static int add_use(struct idmap *added, const struct roofs *roofs, const struct aggregate *a,
 		   enum roof_by by, struct roof_use *to)
@@ -100,7 +99,7 @@ static int add_use(struct idmap *added, const struct roofs *roofs, const struct 
 	return idmap__put(added, of, 0);
 }
 
-#define INTENSITY_COLUMN 8 /* of ROOF_COLUMNS; operations are the next */
+#define INTENSITY_COLUMN 8 /* index in ROOF_COLUMNS; the column of operations is the next */
 
 #define ROOF_COLUMNS(name, type) { \
 	{ "time %", "time_percent", COLUMN_SHARE, 0 }, { "total", "total_ns", COLUMN_TIME, 0 }, \
@@ -124,7 +123,7 @@ static const struct column path_roof_columns[] = ROOF_COLUMNS("path", COLUMN_PAT
 static const struct column line_roof_columns[] = ROOF_COLUMNS("line", COLUMN_NAME);
 
 /*
- * Shows people the columns about operations, or about instructions, which few recordings have.
+ * Shows people the columns about operations or instructions. Few recordings have these columns.
  * Return: 0 or -ENOMEM.
  */
 static int show_operations(struct section_rows *to, const struct column *columns)

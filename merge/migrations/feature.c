@@ -77,8 +77,8 @@ struct migrations {
 						 * read */
 	struct idmap next;		/* for each process: the number of its next record */
 	ARRAY(struct migration_sum) sums;
-	struct idmap by_chain;		/* maps a chain, or (NO_INDEX - known) without a chain, to
-					 * an index in sums */
+	struct idmap by_chain;		/* maps a chain to an index in sums; without a chain, the
+					 * key is NO_INDEX - known */
 };
 
 static void *migrations__new(struct model *m)

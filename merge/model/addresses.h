@@ -3,8 +3,9 @@
  * addresses.h - indices by address
  *
  * Addresses come in any order and in large numbers; an allocator that takes memory downwards adds
- * each address before all others. They are kept in pieces of a few hundred addresses: adding one
- * moves addresses of one piece at most, and moves the list of pieces only when a piece is full.
+ * each address before all others. The addresses are kept in pieces of a few hundred. Adding an
+ * address moves the addresses of at most one piece, and moves the list of pieces only when a piece
+ * is full.
  */
 #ifndef MERGE_ADDRESSES_H
 #define MERGE_ADDRESSES_H

@@ -4,12 +4,13 @@
  * between
  *
  * Work launched before the attach may end after it, and work launched after the detach may still be
- * recorded. The recording has no launch for such device records, but nothing was lost. Their
- * correlation ids show it, because the launches of a process get ascending ids. Threads may pass
- * the probe in another order than they got their ids, though: at the attach, each thread may be
- * inside one launch, whose id is below all later ids. So an unrecorded launch was made before the
- * attach if the recorded launches with lower ids are fewer than the process's threads, and after
- * the detach if the recorded launches with higher ids are fewer.
+ * recorded. The recording has no launch for such device records, but nothing was lost. The
+ * correlation ids of these records show when the work was launched, because the launches of a
+ * process get ascending ids. However, launches may pass the probe in another order than the order
+ * of their ids. At the attach, each thread may be inside one launch, whose id is below all later
+ * ids. So an unrecorded launch was made before the attach if the recorded launches with lower ids
+ * are fewer than the process's threads. It was made after the detach if the recorded launches with
+ * higher ids are fewer than the threads.
  *
  * A launch that began before the attach may get its id late, when it finally reaches the device: it
  * may have waited for its module to be loaded, while other threads made many launches. Its id is
@@ -82,7 +83,10 @@ int attach_span__first(struct attach_span *w, uint32_t correlation_id);
  */
 int attach_span__is_late(struct attach_span *w, uint32_t correlation_id);
 
-/* Return: when an unrecorded launch was made. Note all recorded launches first. */
+/*
+ * Return: when an unrecorded launch was made. Call attach_span__see() for all recorded launches
+ * first.
+ */
 enum attach_place attach_span__place(const struct attach_span *w, uint32_t correlation_id);
 
 #endif /* MERGE_ATTACH_SPAN_H */

@@ -6,8 +6,8 @@
 #include <string.h>
 
 /*
- * Keys may be summed up by group before keys are united, if together they have at most 1/SMALL_PART
- * of all time.
+ * Keys are summed up by group, before any keys are united, if the groups then have at most
+ * 1/SMALL_PART of all time.
  */
 #define SMALL_PART	20
 
@@ -169,8 +169,9 @@ static unsigned int log2_of(uint64_t ns)
 
 /*
  * Finds the keys to sum up by group so that at most @max sums remain.
- * Return: a size. Sum up all keys with a smaller log2_of(), and keys with this log2_of() until
- * *@more sums are gone. *@small: whether groups then have only a small part of all time.
+ * Return: a size. Sum up all keys whose time has a log2_of() below this size, and then keys
+ * whose time has this log2_of(), until *@more sums are gone.
+ * *@small: whether groups then have only a small part of all time.
  */
 static unsigned int bins__small_keys(const struct bins *b, size_t max, size_t *more, bool *small)
 {
@@ -385,8 +386,8 @@ static int bins__add_value(struct bins *b, uint32_t key, uint32_t *at, uint64_t 
 static int bins__make_room(struct bins *b)
 {
 	/*
-	 * Free half of the room: with less, almost every later sum would make the bins longer
-	 * again.
+	 * Free half of the room. If less room were free, almost every later sum would make the bins
+	 * longer again.
 	 */
 	if (b->list.nr + BINS_MAX > b->max_sums || b->list.nr - b->nr_sorted > b->max_sums / 2)
 		return bins__reduce(b, b->max_sums / 2);

@@ -4,14 +4,14 @@
  *
  *	bins__init(&b, max_sums, &keys);
  *	bins__add(&b, key, from_ns, to_ns, &value);	in any order; keys are small numbers
- *	bins__finish(&b, max_sums);			then b.list is by key, then bin
+ *	bins__finish(&b, max_sums);			then b.list is in order of key and bin
  *
  * A bin is (1 << scale.shift) ns long and begins at a multiple of its length, so bins of two
  * structures line up. There are at most BINS_MAX bins. The memory is bounded, and no part of a span
  * is lost. When there are more than @max_sums sums,
  *
  *	bins become twice as long, while there are more than BINS_MIN of them; then
- *	the keys of the smallest times are summed up by group, if they are a small part of the sum;
+ *	the keys with the least time are summed up by group, if they have a small part of all time;
  *	otherwise keys are united as far as their owner allows it, see struct bins_keys; and then
  *	as many keys as necessary are summed up by group, the smallest ones first.
  *
@@ -100,8 +100,8 @@ void bins__exit(struct bins *b);
 
 /**
  * bins__add - add a span to the sums of a key
- * @from_ns, @to_ns: the span. Its ns and nr are spread evenly over it, as filter__cut() does. Its
- *	bytes, and an nr of 1, count at its start.
+ * @from_ns, @to_ns: the span. Its ns and nr are spread evenly over it, as in filter__cut(). Its
+ *	bytes count at its start. If nr is 1, it counts at the start, too.
  *
  * Return: 0 or -ENOMEM.
  */

@@ -8,9 +8,9 @@
 /* maximum number of spans: far more than anybody could tell apart in a picture */
 #define MAX_SPANS	(1u << 17)
 
-/* If a span belongs before more spans than this, it is kept in a separate list, ... */
+/* A span that belongs before more spans than this is kept in the list of late spans. */
 #define MAX_MOVED	64
-/* ... which holds up to this many spans. */
+/* maximum number of late spans */
 #define MAX_LATE	4096
 
 static int span__cmp(const void *va, const void *vb, void *ctx)

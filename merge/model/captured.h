@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * captured.h - capture windows: a process with windows was recorded only while one was open
+ * captured.h - capture windows: a process with windows was recorded only while a window was open
  *
  * Each process has windows of its own, one at a time. Device work of a launch may end after the
  * launch's window. Times are on the common clock of all recordings.
@@ -80,7 +80,7 @@ static inline bool captured_window__passes(const struct captured_window *w, cons
 /*
  * Counts the windows that pass a filter (NULL: all), and collects the time in which one of these
  * windows was open, or its recorded device work still ran. This time is cut at the times of the
- * filter, which count from @start_ns.
+ * filter, which are counted from @start_ns.
  * @recorded: zeroed; the caller frees it. Return: 0 or -ENOMEM.
  */
 int captured__collect(const struct captured *c, const struct filter *f, uint64_t start_ns,

@@ -16,7 +16,7 @@ struct stack;
 enum path_how {
 	PATH_NO_STACK,			/* no stack could be read */
 	PATH_SHIM,			/* unwound by the shim */
-	PATH_KERNEL,			/* made by Linux, along frame pointers */
+	PATH_KERNEL,			/* unwound by Linux, along frame pointers */
 	PATH_NAMED,			/* imported with names instead of addresses */
 	PATH_NONE,			/* imported, without a stack */
 };
@@ -43,10 +43,10 @@ struct chain {
 	uint32_t epoch;
 	const char *no_launch;		/* a label such as "[no launch]"; NULL: the chain of a
 					 * launch */
-	uint32_t launched;		/* for chains__joined(): the stack of this chain comes
-					 * first, ... */
-	uint32_t captured;		/* ... then "[captured at]" and the stack of this chain;
-					 * otherwise both are NO_INDEX */
+	uint32_t launched;		/* for chains__joined(): the chain whose stack comes first;
+					 * otherwise NO_INDEX */
+	uint32_t captured;		/* for chains__joined(): the chain whose stack follows
+					 * "[captured at]"; otherwise NO_INDEX */
 	uint32_t range;			/* with opts.by_range: index in ranges.list, or NO_RANGE */
 	uint32_t in_range;		/* with opts.by_range: the chain of the same call path
 					 * without ranges */

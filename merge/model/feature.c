@@ -17,8 +17,8 @@ static bool feature__is_absent(const char *name)
 }
 
 /*
- * Makes each feature absent that needs an absent feature. Repeats this, because other features may
- * need the features that became absent.
+ * Makes features absent that need an absent feature. Repeats this, because other features may need
+ * the features that became absent.
  */
 __attribute__((constructor)) static void features__replace(void)
 {

@@ -6,8 +6,8 @@
  * other code reaches the feature only through this interface, and no feature includes a header of
  * another feature. The rest builds and works without the folder and its line.
  *
- * A feature has one state for each model. The state is made when a record that the feature takes
- * arrives, when wakes() says so, or before the first call of find_range(). While the state is NULL,
+ * A feature has one state for each model. The state is made before the feature takes its first
+ * record, when wakes() says so, or before the first call of find_range(). While the state is NULL,
  * the feature sleeps: it is not called, except for its tables and its command.
  */
 #ifndef MERGE_FEATURE_H
@@ -87,7 +87,7 @@ struct feature_memory {
 	const char *comm;
 };
 
-/* for the first answer of the summary: its GPUs, of which at least one was busy */
+/* for the first answer of the summary: the GPUs that were busy, at least one */
 struct feature_answer {
 	size_t nr_gpus;
 	uint64_t idle_ns;		/* sum of the idle times of these GPUs */
@@ -120,7 +120,7 @@ struct kernel_value {
 	const char *kernel, *counter, *unit;
 	double value, error;		/* NaN: unknown; error: one standard error */
 	uint64_t ns;			/* the time of the kernel */
-	bool together;			/* the value is one of several kernels, together */
+	bool together;			/* the value belongs to several kernels together */
 };
 
 typedef ARRAY(struct kernel_value) kernel_values_t;
@@ -158,7 +158,7 @@ struct feature_writer {
 	int (*write)(const void *command, FILE *f, const struct write_opts *opts);
 };
 
-/* the other options of the command line */
+/* for check(): options of the command line other than the feature's own options */
 struct feature_line {
 	const struct named_format *format;
 	struct write_opts *write;	/* a check may choose the unit */
@@ -169,8 +169,8 @@ struct feature_line {
 /* the options that a feature adds to xpumerge */
 struct feature_options {
 	/*
-	 * As in the table of merge/options.c, but functions get the feature's values. A row without
-	 * a function is a filter, whose kind is its @value.
+	 * Rows like those in the table of merge/options.c, but their functions get the feature's
+	 * values. A row without a function is a filter, and its @value is the kind of filter.
 	 */
 	const struct cmdline_option *rows;
 	size_t nr;
@@ -197,7 +197,10 @@ struct feature_split {
 	uint16_t takes;			/* the type of the records that it writes itself */
 	void *(*new)(struct carry *c);	/* @c: has the processes and their counts */
 	void (*free)(void *state);
-	/* @p: NULL if an earlier program already saved or passed on the record: only remember it */
+	/*
+	 * Takes a record. If @p is NULL, only remembers the record, because an earlier program
+	 * already saved it or passed it on.
+	 */
 	int (*record)(void *state, struct outfile *p, const struct xpu_record *rec);
 	/* notes the number that a process uses for a GPU */
 	int (*device)(void *state, uint32_t proc_id, const struct xpu_record_device *rec);
@@ -271,8 +274,8 @@ struct feature {
 	uint32_t (*find_maker)(void *state, struct second_pass *p, uint32_t proc,
 			       const struct xpu_record *rec);
 	/*
-	 * Sets in @place which call made the work. May also replace the call path there, which is
-	 * the path of the launch.
+	 * Sets the member of @place that says which call made the work. May also replace the call
+	 * path in @place, which is the path of the launch.
 	 */
 	int (*move_work)(void *state, struct second_pass *p, uint32_t maker,
 			 struct work_place *place);
@@ -302,9 +305,9 @@ struct feature {
 	 */
 	int (*work)(void *state, struct second_pass *p, const struct placed_work *work);
 	/*
-	 * Called in the second pass for memory events, by the feature memory. The events of one
-	 * process come in the order of their numbers; memory from before this file comes first. No
-	 * filter leaves out an event.
+	 * Called in the second pass for each memory event; the caller is the feature "memory". The
+	 * events of one process come in the order of their numbers, after events of memory
+	 * from before this file. No filter leaves out an event.
 	 */
 	int (*memory)(void *state, struct second_pass *p, const struct feature_memory *e);
 	/*
@@ -336,8 +339,8 @@ struct feature {
 	void (*left_out)(const struct session *s, FILE *f);
 	const struct section *const *sections;	/* tables of the summary; ended by NULL */
 	/*
-	 * Print JSON members of the page: page_head() in the head of a recording's data, page()
-	 * after the list of GPUs.
+	 * These print JSON members of the page. The members of page_head() are in the head of a
+	 * recording's data, and the members of page() follow the list of GPUs.
 	 */
 	int (*page_head)(const struct session *s, struct json_out *j);
 	int (*page)(const struct session *s, struct json_out *j);
@@ -346,18 +349,16 @@ struct feature {
 	 * between GPUs, otherwise 0.
 	 */
 	int (*kernel)(const struct session *s, uint32_t leaf, FILE *f);
-	/* Adds the counters of each kernel that have errors. */
+	/* Adds, for each kernel, its counters that have a standard error. */
 	int (*kernel_values)(const struct session *s, kernel_values_t *values);
 	/* Return: whether the recordings have data of the feature. */
 	bool (*recorded)(const struct session *s);
 	/*
-	 * Prints the account of recordings that have only data of this feature. Return: whether it
-	 * printed the account.
+	 * If the recordings have only data of this feature, prints their account. Return: whether
+	 * the account was printed.
 	 */
 	bool (*account)(const struct session *s, FILE *f);
-	/*
-	 * Return: the reason, if an option of the feature leaves nothing to show; otherwise NULL.
-	 */
+	/* Return: why an option of the feature leaves nothing to show; NULL: something is left. */
 	const char *(*lacks)(const struct session *s);
 	/*
 	 * Sets *@nr and *@bytes to the number and the size of all allocations of an aggregate of
@@ -377,8 +378,7 @@ struct feature {
 FEATURES(FEATURE_DECLARE)
 
 /*
- * Indexed by enum feature_id; ended by NULL. An absent feature is replaced by one that has only a
- * name.
+ * Indexed by enum feature_id; ended by NULL. An entry for an absent feature has only its name.
  */
 extern const struct feature *features[];
 
@@ -395,7 +395,7 @@ extern const struct feature *features[];
 			err_ = features[id_]->hook((states)[id_], __VA_ARGS__);	\
 	err_; })
 
-/* Makes the state of @m, unless it exists. Return: 0 or -ENOMEM. */
+/* Makes a feature's state for @m, unless the state exists. Return: 0 or -ENOMEM. */
 int feature__wake(enum feature_id id, struct model *m, void **state);
 
 /* Return: whether the recordings have data of any feature, even if filters leave them out. */

@@ -47,7 +47,8 @@ struct filter {
 };
 
 /*
- * An event that was joined. Pointers are NULL, and timed is false, if the event has no such value.
+ * An event that was joined. A pointer is NULL if the event lacks the value; timed is false if the
+ * event has no time.
  */
 struct filter_event {
 	uint32_t pid;
@@ -76,11 +77,11 @@ int filter__read_time(uint64_t *ns, const char *arg, char why[128]);
 /**
  * filter__set - take one option of the command line
  * @f: the filter
- * @kind: which option; if it is given twice, the values of a list add up
- * @arg: a comma-separated list (PID, RANK, TID, COMM, DEVICE, STREAM), of numbers or of ranges such
- *	as 4-7, or of names; a POSIX extended regular expression (KERNEL, NVTX), or a time: seconds,
- *	or a number followed by ns, us, ms, s or m
- * @why: on -EINVAL, the error in @arg
+ * @kind: the kind of the option; if an option with a list is given twice, the lists are combined
+ * @arg: for KERNEL and NVTX, a POSIX extended regular expression; for FROM and TO, a time in
+ *	seconds, or a number followed by ns, us, ms, s or m; for other kinds, a comma-separated list
+ *	of names (COMM), or of numbers and ranges such as 4-7
+ * @why: on -EINVAL, set to a description of the error in @arg
  *
  * Return: 0, -EINVAL or -ENOMEM.
  */
@@ -109,7 +110,7 @@ int filter__matches(const struct filter *f, enum filter_kind kind, const char *n
 /* a span of time, with amounts that are spread over it */
 struct filter_span {
 	uint64_t from_ns, to_ns;
-	uint64_t ns, nr;		/* spread evenly over the span; an nr of 1 counts at its
+	uint64_t ns, nr;		/* spread evenly over the span; if nr is 1, it counts at the
 					 * start */
 };
 
@@ -130,9 +131,9 @@ static inline bool filter__is_timed(const struct filter *f)
 bool filter__cut_span(const struct filter *f, uint64_t start_ns, struct filter_span *s);
 
 /*
- * Cuts @s at the times of FILTER_FROM and FILTER_TO, which count from @start_ns. If adjoining
- * filters cut a span into parts, the parts add up to the whole span. Return: whether anything is
- * left; true if @f is NULL.
+ * Cuts @s at the times of FILTER_FROM and FILTER_TO, which are counted from @start_ns. If filters
+ * with adjoining times cut a span into parts, the parts add up to the whole span. Return: whether
+ * anything is left; true if @f is NULL.
  */
 static inline bool filter__cut(const struct filter *f, uint64_t start_ns, struct filter_span *s)
 {

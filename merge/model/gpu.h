@@ -89,7 +89,7 @@ int gpus__of_uuid(struct gpus *g, const uint8_t uuid[16], uint32_t *idx);
 
 /*
  * Finds the index in g->list of the GPU that is @ordinal in @scope. If no record defines this
- * ordinal, the GPU with that shown number is used. Return: 0 or -ENOMEM.
+ * ordinal, finds the GPU whose shown number is @ordinal. Return: 0 or -ENOMEM.
  */
 int gpus__get(struct gpus *g, uint32_t scope, uint32_t ordinal, uint32_t *idx);
 
@@ -101,9 +101,9 @@ int gpus__get(struct gpus *g, uint32_t scope, uint32_t ordinal, uint32_t *idx);
  *
  * The GPUs of @from are used in @to in the order in which they were first used in @from.
  *
- * Return: 0, 1 or -ENOMEM. 1: the recording must be read again, with @to: two GPUs of @from are one
- * GPU in @to, one GPU of @from is several GPUs in @to, or a numbered GPU has another number. The
- * recording alone does not show this.
+ * Return: 0, 1 or -ENOMEM. 1: the recording must be read again, with @to, because two GPUs of @from
+ * are one GPU in @to, one GPU of @from is several GPUs in @to, or a numbered GPU has another number
+ * in @to. The recording alone does not show this.
  */
 int gpus__absorb(struct gpus *to, const struct gpus *from, uint32_t first_proc, uint32_t *map);
 

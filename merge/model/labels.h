@@ -3,8 +3,9 @@
  * labels.h - the place of a process in a job of many processes: its rank, its node, its container
  *
  * The shim reports labels from the process's environment, where launchers put them; the recorder
- * reports labels from its cgroup. A process that lacks all labels from one of these sources
- * inherits them from its parent: ranks fork their data loaders.
+ * reports labels from the process's cgroup. A process that lacks all labels from one of these
+ * sources inherits the labels of that source from its parent, because ranks fork their data
+ * loaders.
  */
 #ifndef MERGE_LABELS_H
 #define MERGE_LABELS_H

@@ -149,7 +149,7 @@ int leaves__part(struct leaves *l, uint32_t kernel, const struct leaf_place *pla
 		return 0;
 	leaf.part = l->parts.nr;
 	*idx = l->nr;
-	/* The map has a part only if both arrays have its entry. */
+	/* Reserve both entries first: the map must not have a part that the arrays lack. */
 	err = array_reserve(l, l->nr + 1) ?: array_reserve(&l->parts, l->parts.nr + 1) ?:
 	      idmap__put(&l->by_part, key, *idx);
 	if (err)

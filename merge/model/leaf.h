@@ -39,7 +39,8 @@ enum {
 #define LEAVES_WAIT	(1u << LEAF_OFF_CPU | 1u << LEAF_GPU_WAIT)
 
 /*
- * Whether the kind is device work, which has a GPU. Of the other kinds, only memory may have one.
+ * Return: whether the kind is device work, which has a GPU. Of the other kinds, only memory may
+ * have a GPU.
  */
 static inline bool leaf_kind__is_device(enum leaf_kind kind)
 {
@@ -71,7 +72,7 @@ struct leaf_place {
 /*
  * Takes the next frame of a place, the outermost first. *@at: the place; moved to the next frame.
  * Return: a copy, which the caller frees. At the end, returns NULL and sets *@at to NULL. If memory
- * is short, returns NULL only.
+ * is short, returns NULL and leaves *@at as it is.
  */
 char *leaf_place__frame(const char **at);
 

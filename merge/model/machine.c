@@ -346,7 +346,8 @@ static bool image__conflicts_inherited(const struct image *image, uint64_t start
 }
 
 /*
- * Ends the part of @old in [@start, @end) with @epoch_to, because another map now covers that part.
+ * Ends the part of @old in [@start, @end) because another map now covers that part. @epoch_to: the
+ * last epoch of the part
  */
 static int image__bury(struct machine *m, struct image *image, const struct map *old,
 		       uint64_t start, uint64_t end, uint32_t epoch_to)
@@ -365,7 +366,8 @@ static int image__bury(struct machine *m, struct image *image, const struct map 
 }
 
 /*
- * Removes the maps in [@start, @end); the parts outside on either side stay. Return: 0 or -ENOMEM.
+ * Removes the part of each map that is in [@start, @end); the other parts stay. Return: 0 or
+ * -ENOMEM.
  */
 static int image__clear(struct image *image, struct arena *arena, uint64_t start, uint64_t end)
 {

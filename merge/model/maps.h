@@ -2,8 +2,8 @@
 /*
  * maps.h - executable mappings by address
  *
- * A skip list, because maps come in any order and in large numbers: Linux maps downwards, a JIT
- * compiler anywhere, and a process may run for days.
+ * The maps are in a skip list, because they come in any order and in large numbers: Linux chooses
+ * descending addresses, a JIT compiler may choose any address, and a process may run for days.
  */
 #ifndef MERGE_MAPS_H
 #define MERGE_MAPS_H

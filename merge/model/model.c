@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONTAINER_ID_LEN	64	/* length of a container's id; a container's name is shown
-					 * in full */
+#define CONTAINER_ID_LEN	64	/* length of a container's id, which is shortened; other
+					 * names of containers are shown in full */
 #define CONTAINER_SHOWN_LEN	12
 
 void model__init(struct model *m)

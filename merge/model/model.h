@@ -69,12 +69,12 @@ struct input {
 	bool ended;			/* the recording has an END record */
 	bool continues;			/* another file of the recording follows */
 	uint64_t part;			/* the number of the file, if it is one of several */
-	uint64_t file, recording_ns;	/* file: part, or 1; recording_ns: when the first file
-					 * began */
+	uint64_t file, recording_ns;	/* file: part, or 1 for a single file; recording_ns: start
+					 * of the first file */
 	bool previous_is_here;		/* an earlier file of the recording is also an input */
 	bool next_is_here;		/* a later file of the recording is also an input */
 	bool attached;			/* recorded by attaching to processes, without a command */
-	uint64_t end_ns;		/* when the recording ended, by its clock, if it ended */
+	uint64_t end_ns;		/* end of the recording on its own clock; set if ended */
 	uint32_t wait_status;		/* exit status of the target, as wait(2) encodes it */
 	uint32_t sample_period_ns;	/* period of the recording's CPU samples; 0: it has none */
 };
@@ -106,8 +106,8 @@ void model__init(struct model *m);
 void model__exit(struct model *m);
 
 /*
- * Return: whether a thread belongs, by its name, to the shim, which is xpuload's part inside the
- * program.
+ * Return: whether a thread's name is a name of the shim's threads. The shim is xpuload's part
+ * inside the program.
  */
 static inline bool thread_comm__is_ours(const char *comm)
 {
@@ -120,7 +120,7 @@ static inline struct input *model__input(const struct model *m)
 	return &m->inputs.v[m->machine.recording];
 }
 
-/* Return: the rate of CPU samples, in Hz, in the first recording that has any; 0 if none has. */
+/* Return: the rate, in Hz, of CPU samples in the first recording that has any; otherwise 0. */
 uint32_t model__freq_hz(const struct model *m);
 
 /* Return: the host that a process ran on; "" if there is only one host. */
@@ -141,8 +141,8 @@ enum process_label {
 char *model__process_label(const struct model *m, uint32_t proc, enum process_label label);
 
 /*
- * Return: all known properties, as in "node n1, job 4711, pod ml/train-0", which the caller frees;
- * NULL if memory is short.
+ * Return: a text with all known properties, such as "node n1, job 4711, pod ml/train-0"; NULL if
+ * memory is short. The caller frees the text.
  */
 char *model__process_labels(const struct model *m, uint32_t proc);
 
@@ -164,7 +164,10 @@ const char *model__proc_name(const struct model *m, uint32_t proc);
 /* Return: the name that a process had at @time_ns, never NULL. */
 const char *model__proc_comm(const struct model *m, uint32_t proc, uint64_t time_ns);
 
-/* Return: the name that a thread had at @time_ns, otherwise the name of its process; never NULL. */
+/*
+ * Return: the name that a thread had at @time_ns, or the name of its process if the thread's name
+ * is unknown; never NULL.
+ */
 const char *model__thread_comm(const struct model *m, struct thread *thread, uint64_t time_ns);
 
 #endif /* MERGE_MODEL_H */

@@ -3,8 +3,8 @@
  * range_names.h - the ranges that programs open with NVTX, as parts of call paths
  *
  * The ranges that are open on a thread at one time form a path. The last range of a path stands for
- * the whole path. chain.range is the path in which a call path launched. The feature nvtx makes the
- * ranges, and knows when they were open.
+ * the whole path. chain.range is the path of ranges that was open at the launches of a call path.
+ * The feature "nvtx" makes the ranges, and knows when they were open.
  */
 #ifndef MERGE_RANGE_NAMES_H
 #define MERGE_RANGE_NAMES_H

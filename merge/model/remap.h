@@ -4,8 +4,8 @@
  *
  * A recording that is read separately has its own model, whose processes, threads, call paths and
  * so on are counted from 0. In the model of all recordings they come after the processes, threads
- * and so on of earlier recordings. So each kind of index is shifted by one number. GPUs, leaves,
- * shapes and names may already exist in that model.
+ * and so on of earlier recordings. So all indices of one kind are increased by the same number.
+ * GPUs, leaves, shapes and names may already exist in that model.
  */
 #ifndef MERGE_REMAP_H
 #define MERGE_REMAP_H
@@ -64,8 +64,8 @@ struct model;
  *
  * Finds the recording's GPUs in @m. Until model__absorb(), only texts may be added to @m.
  *
- * Return: 0, 1 or -ENOMEM. 1: because of its GPUs, the recording must be read again, with @m (see
- * gpus__absorb()); nothing but GPUs was added.
+ * Return: 0, 1 or -ENOMEM. 1: the recording must be read again, with @m, because of its GPUs;
+ * see gpus__absorb(). Only GPUs were added.
  */
 int remap__start(struct remap *r, struct model *m, const struct model *from);
 

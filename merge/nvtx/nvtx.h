@@ -31,9 +31,9 @@ struct nvtx_work {
 struct nvtx_name {
 	struct stats ns;		/* durations, from opening to closing */
 	uint64_t nr_unclosed;		/* number of ranges still open at the end */
-	uint64_t nr_before, nr_after;	/* number of ranges with parts in earlier files, or in later
-					 * files, that are not read; only the file with a range's
-					 * end counts the range in .ns */
+	uint64_t nr_before, nr_after;	/* number of ranges that began in earlier files, or go on in
+					 * later files, that are not read; ns counts a range only
+					 * in the file where it ends */
 };
 
 /* a range that is open on a thread */

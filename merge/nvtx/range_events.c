@@ -61,8 +61,9 @@ static inline int range__hooks(struct second_pass *p, enum range_event event, ui
 
 /*
  * Closes a range at @time_ns. If the earlier files are not read, the range begins at the start of
- * this file at the earliest. @goes_on: the range is still open in the next file. Only the file with
- * the range's end counts it, with its full duration. Return: 0, -ENOMEM or the sink's error.
+ * this file at the earliest. @goes_on: the range is still open in the next file. A range is
+ * counted, with its full duration, only in the file where it ends. Return: 0, -ENOMEM or the sink's
+ * error.
  */
 static int range__close(struct nvtx *n, struct second_pass *p, uint32_t thread,
 			struct nvtx_thread *t, size_t place, uint64_t time_ns, bool goes_on)
@@ -108,8 +109,8 @@ static int range__close(struct nvtx *n, struct second_pass *p, uint32_t thread,
 }
 
 /*
- * Closes and opens ranges of the thread until its open ranges are those on the path of @range. This
- * is one range for each event, or several if events are missing.
+ * Closes and opens ranges of the thread until its open ranges are those on the path of @range. One
+ * event changes one range, or several ranges if events before it are missing.
  */
 static int range__set(struct nvtx *n, struct second_pass *p, uint32_t thread,
 		      struct nvtx_thread *t, uint32_t range, uint64_t time_ns,

@@ -109,8 +109,8 @@ static int nccl__add_op(struct nccl *n, uint32_t range)
 }
 
 /*
- * Makes a unit for each communicator of a group, in the order of their first appearance. @end: the
- * call that ends the group
+ * Makes a unit for each communicator of a group, in the order in which the communicators first
+ * appear. @end: the call that ends the group
  */
 static int nccl__end_group(struct nccl *n, const struct ranges *ranges, struct nccl_thread *t,
 			   struct nccl_call *end, uint32_t proc, uint32_t thread)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * nccl.h - matches NCCL operations of all ranks, and finds which ranks waited in them, and for
- * which rank
+ * nccl.h - matches the NCCL operations of all ranks, and finds which ranks waited in an operation,
+ * and for which rank
  *
- * NCCL opens an NVTX range around each call, with the communicator's id, which is the same number
- * on all of its ranks. A communicator's operations have the same order on each rank, so the n-th
- * operation is the same on all ranks. Ranks are joined by (communicator, n), never by time.
+ * NCCL opens an NVTX range around each call. The range has the communicator's id, which is the same
+ * number on all ranks of the communicator. A communicator's operations have the same order on each
+ * rank, so the n-th operation is the same on all ranks. Operations are matched by communicator and
+ * n, never by time.
  *
  * A call outside of ncclGroupStart() and ncclGroupEnd() launches its kernel before it returns,
  * inside its own range. The calls of a group launch in the outermost ncclGroupEnd(), on the same
@@ -16,8 +17,8 @@
  * graph, at the launch's place in the order.
  *
  *	nccl__open(), nccl__close(), nccl__mark()	each event of a range, thread by thread
- *	nccl__launch()					each launch in such a range
- *	nccl__call(), nccl__kernel()			each piece of their device work
+ *	nccl__launch()					each launch in a range
+ *	nccl__call(), nccl__kernel()			each piece of device work of a launch
  *	nccl__finish()					at the end: pairs operations, finds waits
  *
  * If xpuload attached to a rank after a communicator was made, the rank's first operations are
@@ -31,8 +32,8 @@
  *
  * A communicator that does not block (ncclConfig_t.blocking 0) launches each call or group on a
  * thread of NCCL, outside of the call's range, and takes the next call when that thread is done. If
- * a process has only one such communicator, with as many kernels as calls, they are joined in
- * order, and the output says so.
+ * a process has only one such communicator, with as many kernels as calls, the kernels are matched
+ * with the calls in order, and the output says so.
  *
  * NCCL before 2.25 reports no communicators. In processes without any operation, the n-th NCCL
  * kernel in a stream is assumed to match the n-th NCCL kernel in the same stream of other ranks, if
@@ -121,7 +122,7 @@ struct nccl_kernel {
 	uint64_t graph;			/* JOIN_KEY() of the launch of its graph; 0: no graph */
 	uint64_t wait_ns;		/* set by nccl__finish() */
 	uint32_t unit;			/* NO_INDEX: the kernel has no unit */
-	uint32_t last_unit;		/* for nccl__finish(): the units of the kernel's group are
+	uint32_t last_unit;		/* for nccl__finish(): the kernel's group has the units from
 					 * unit to last_unit */
 	uint32_t proc, thread, gpu, stream, leaf;
 	uint32_t aggregate;		/* index in sums.aggregates; NO_INDEX: the kernel is left
@@ -161,7 +162,7 @@ struct nccl_life {
 	enum nccl_kind kind;
 	bool own;			/* rank is the rank in this communicator, not in its
 					 * parent */
-	bool orderly;			/* for an end: it follows all operations, on each rank */
+	bool orderly;			/* an end that comes after all operations on each rank */
 	int32_t rank, nr_ranks;
 	bool split;			/* own is false, but the following members are set: */
 	uint64_t parent;
@@ -176,7 +177,7 @@ struct nccl_placed {
 struct nccl_thread {
 	ARRAY(struct nccl_call) calls;	/* sorted by start */
 	ARRAY(struct nccl_op) pending;	/* operations of the open group */
-	uint32_t depth;			/* how many groups are open inside one another */
+	uint32_t depth;			/* number of open groups, which are nested */
 };
 
 /* counts of operations and kernels that are left out, by reason */
@@ -185,16 +186,16 @@ struct nccl_counts {
 	uint64_t nr_paired;		/* how many of nr_ops are paired */
 	uint64_t nr_alone;		/* number of operations in communicators with one rank, or
 					 * with no other recorded rank */
-	uint64_t nr_missing;		/* number of operations that no other rank has: a rank ended
-					 * earlier, or is cut off */
+	uint64_t nr_missing;		/* number of operations that no other rank has: the other
+					 * ranks ended earlier, or their recordings are cut off */
 	uint64_t nr_older;		/* number of operations whose communicator is older than the
 					 * recording of one of its ranks, or has a rank that lost
 					 * ranges */
-	uint64_t nr_late;		/* number of operations that ran before xpuload attached to
-					 * another rank, among those numbered from the end */
+	uint64_t nr_late;		/* number of operations, numbered from the end, that ran
+					 * before xpuload attached to another rank */
 	uint64_t nr_from_end;		/* how many of nr_paired are counted from the end */
-	uint64_t nr_disagree;		/* number of operations since the first operation about
-					 * which the communicator's ranks disagree */
+	uint64_t nr_disagree;		/* number of operations at or after the first operation
+					 * about which the communicator's ranks disagree */
 	uint64_t nr_no_rank;		/* number of sends and receives of a rank whose number is
 					 * unknown */
 	uint64_t nr_no_kernel;		/* how many of nr_paired have no kernel on this rank */
@@ -205,13 +206,13 @@ struct nccl_counts {
 	uint64_t unpaired_ns;		/* time of kernels of other operations */
 	uint64_t nr_by_stream;		/* number of kernels that are paired by their order in
 					 * streams */
-	uint64_t nr_own_threads;	/* number of kernels launched by NCCL's own threads, joined
-					 * with calls in order */
-	uint64_t nr_setup;		/* number of copies and memsets of units that have a kernel:
-					 * NCCL connects ranks with them */
+	uint64_t nr_own_threads;	/* number of kernels that NCCL's own threads launched, and
+					 * that were matched with calls in order */
+	uint64_t nr_setup;		/* number of copies and memsets that connect ranks, in units
+					 * that have a kernel */
 	uint64_t setup_ns;
 	uint64_t nr_kernels_shared;	/* number of kernels of groups with several communicators,
-					 * whose stream does not show the communicator */
+					 * if the stream does not show the kernel's communicator */
 	uint64_t shared_ns;
 	uint64_t nr_launches_unplaced;	/* number of launches in NCCL ranges whose opening was not
 					 * recorded */
@@ -247,7 +248,8 @@ bool nccl__is_range(const struct xpu_record_range *rec);
 enum nccl_kind nccl__kind(struct nccl *n, const struct ranges *ranges, uint32_t range);
 
 /*
- * These functions follow a thread into and out of a range, and take a mark. Return: 0 or -ENOMEM.
+ * These functions handle the events of a range: its opening, its closing, or a mark. Return: 0 or
+ * -ENOMEM.
  */
 int nccl__open(struct nccl *n, const struct ranges *ranges, uint32_t proc, uint32_t thread,
 	       uint32_t range, uint64_t time_ns);

@@ -104,7 +104,7 @@ static int clock__fit(struct nccl_clock *to, const struct nccl_ends *ends, size_
 	return 0;
 }
 
-/* Turns an offset to the aligned clock @from into an offset to the first clock. */
+/* Makes @to relative to the first clock; before, it is relative to the aligned clock @from. */
 static void clock__chain(struct nccl_clock *to, const struct nccl_clock *from, bool swapped)
 {
 	double sign = swapped ? -1 : 1;
@@ -165,7 +165,7 @@ static int clocks__align_next(struct nccl_clocks *c, const ends_runs *runs)
 	if (err)
 		return err;
 	clock__chain(to, from, swapped);
-	/* The times are by the clock e->from. */
+	/* The times of the differences, and so base_ns, are by the clock e->from. */
 	if (!swapped)
 		to->base_ns += e->difference_ns;
 	return 1;

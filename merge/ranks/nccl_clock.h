@@ -4,8 +4,8 @@
  *
  * No rank of an all-reduce, all-gather, reduce-scatter or all-to-all can end before the last rank
  * has sent its part, so all ranks end within some microseconds. The offset between two clocks is
- * the median difference of many such ends; half of the differences are within its error. Recordings
- * of one host and boot have one clock.
+ * the median of their differences at many such ends, and its error is the median deviation from
+ * this offset. Recordings of the same host and boot share one clock.
  */
 #ifndef MERGE_NCCL_CLOCK_H
 #define MERGE_NCCL_CLOCK_H
@@ -30,7 +30,7 @@ struct nccl_clock {
 	int64_t offset_ns;		/* how far it is ahead of the first clock at base_ns */
 	double drift;			/* increase of offset_ns per ns */
 	uint64_t base_ns;
-	uint64_t error_ns;		/* half of the differences are off by at most this */
+	uint64_t error_ns;		/* median deviation of the differences from the offset */
 };
 
 struct nccl_clocks {

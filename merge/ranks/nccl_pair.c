@@ -230,7 +230,7 @@ static int nccl__own_threads(struct nccl *n, const struct model *m)
 	return err;
 }
 
-/* Makes a unit for the kernel @at, under the number of its stream in its process. */
+/* Makes a unit for the kernel @at. The unit's comm is the stream's number in the process. */
 static int nccl__add_loose(struct nccl *n, uint32_t at, struct idmap *streams, uint32_t *nr_streams)
 {
 	struct nccl_kernel *k = &n->kernels.v[at];
@@ -302,8 +302,9 @@ static int kernel__cmp_graph(const void *va, const void *vb)
 }
 
 /*
- * Makes a unit for each captured unit in each launch of its graph. Units captured one after the
- * other stay in order: they are made in that order, and all have the time of the launch.
+ * For each launch of a graph, makes a unit from each unit that was captured into the graph. Units
+ * that were captured one after the other stay in order: they are made in that order, and all have
+ * the time of the launch.
  */
 static int nccl__run_graphs(struct nccl *n)
 {
@@ -332,8 +333,8 @@ static int nccl__run_graphs(struct nccl *n)
 
 /*
  * Leaves out copies and memsets that only set up a connection. If a unit has kernels, its copies
- * and memsets do only that. If it has no kernel, as with one rank or with copy engines, its copies
- * and memsets are the operation itself.
+ * and memsets only set up connections. If it has no kernel, as with one rank or with copy engines,
+ * its copies and memsets are the operation itself.
  */
 static int nccl__leave_setup(struct nccl *n)
 {
@@ -583,7 +584,10 @@ static int tenure__number(struct tenure *t, struct nccl *n, const struct model *
 
 /* ---- communicators that are split ------------------------------------------------------------ */
 
-/* Return: index of the first life of a communicator; if it has none, of the next communicator. */
+/*
+ * Return: index of the first life of @comm; if @comm has no life, index of the first life of the
+ * next communicator.
+ */
 static size_t nccl__first_life(const struct nccl *n, uint64_t comm)
 {
 	size_t low = 0, high = n->lives.nr, mid;
@@ -722,9 +726,10 @@ static int nccl__number(struct nccl *n, const struct model *m)
 /* ---- unknown operations ---------------------------------------------------------------------- */
 
 /*
- * Finds, for each process, the last NCCL kernel with an unknown operation that was launched after
- * the process's first known operation. Operations before this launch cannot be counted from the
- * end. Return: an allocated array of the launches' times, by process; 0: no such launch.
+ * Finds, for each process, the last launch of an NCCL kernel whose operation is unknown. Launches
+ * before the process's first known operation do not matter. Operations before the last such launch
+ * cannot be counted from the end. Return: an allocated array of the launches' times, by process; 0:
+ * no such launch.
  */
 static uint64_t *nccl__unknown(const struct nccl *n, const struct model *m)
 {
@@ -1083,14 +1088,14 @@ static uint64_t unit__begin(const struct nccl_unit *u)
 }
 
 /*
- * Splits the time of a unit's kernels into waiting and transfer, at the aligned time at which the
- * unit @last began.
+ * Splits the time of a unit's kernels into waiting and transfer. The waiting ends when the unit
+ * @last begins, on the aligned clock.
  */
 static void unit__wait(struct nccl *n, struct nccl_unit *u, uint32_t last)
 {
-	uint64_t until_ns = unit__begin(&n->units.v[last]) - u->shift_ns;	/* end of its wait,
-										 * by its own
-										 * clock */
+	uint64_t until_ns = unit__begin(&n->units.v[last]) - u->shift_ns;	/* end of the unit's
+										 * wait, by the
+										 * unit's clock */
 	uint32_t i;
 
 	for (i = u->first_kernel; i < u->first_kernel + u->nr_kernels; i++) {
@@ -1116,9 +1121,9 @@ static int unit__cmp_begin(const void *va, const void *vb, void *ctx)
 }
 
 /*
- * Finds the waits of the units of a meeting. A unit may end before the last unit begins, as the
- * root of a broadcast may. Such a unit waited at most for the last unit that began before its own
- * end.
+ * Finds the waits of the units of a meeting. A unit, such as the root of a broadcast, may end
+ * before the last unit begins. Such a unit waited at most for the last unit that began before its
+ * own end.
  */
 static void meeting__waits(struct nccl *n, struct nccl_meeting *meeting)
 {
@@ -1156,12 +1161,12 @@ struct side {
 	uint64_t comm;
 	uint32_t epoch;
 	int32_t from, to;
-	uint32_t nr;			/* the side's number among sides of its kind between these
-					 * ranks */
+	uint32_t nr;			/* the side's number among the sends, or among the receives,
+					 * between these ranks */
 	uint32_t unit;
 	uint64_t bytes;
 	bool receives;
-	bool from_end;			/* numbers count from the last side backwards */
+	bool from_end;			/* nr counts backwards from the last side */
 	uint64_t order;
 };
 

@@ -50,7 +50,7 @@ int nccl_waits__split(const struct nccl *n, struct session *session)
 			continue;
 		wait = whole = s->aggregates.v[i];
 		wait.sum_ns = min_t(uint64_t, waits[i].ns, wait.sum_ns);
-		wait.nr = 0;		/* the parts together count each kernel once */
+		wait.nr = 0;		/* the other part counts the kernels */
 		err = leaves__part(&m->leaves, wait.leaf, &place, &wait.leaf);
 		s->aggregates.v[i].sum_ns -= wait.sum_ns;
 		waits[i].at = s->aggregates.nr;

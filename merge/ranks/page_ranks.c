@@ -24,15 +24,17 @@
  * where "waited_for" in "list" is the rank for which each rank waited longest, or -1,
  * "waited_for_ns" is how long it waited for that rank, and W is null, or waits over time:
  *
- *	{ "from_ns": of bin 0, since the start, perhaps negative, "bin_ns": N, "nr": of bins,
+ *	{ "from_ns": time of bin 0 after the start, perhaps negative, "bin_ns": length of a bin,
+ *	  "nr": number of bins,
  *	  "rank": [ index in list ], "culprit": [ index in list, or -1: ranks start ],
- *	  "collective": [ index in collectives ],	(-2 in these: left out)
- *	  "each": [ by these three: how many bins they have ],
- *	  "bin": [ of all, one after the other ], "ns": [ ... ] }
+ *	  "collective": [ index in collectives ],	(-2 in these lists: left out)
+ *	  "each": [ for each entry of these three lists: its number of bins ],
+ *	  "bin": [ indices of the bins, entry after entry ], "ns": [ waits in these bins ] }
  *
- * "waits" has all three lists. For many ranks it lacks collectives, or has only ranks; then
- * "caused" has culprits. "over" has collectives. The bins of "waits" sum up to the ranks' wait_ns,
- * to the nanosecond, and so do the bins of "over"; "caused" lacks the waits at the start.
+ * "waits" gives ranks, culprits and collectives. For many ranks, it leaves out the collectives, or
+ * also the culprits; in the second case, "caused" gives the culprits. "over" gives only the
+ * collectives. The bins of "waits" sum up to the ranks' wait_ns, to the nanosecond, and so do the
+ * bins of "over"; "caused" lacks the waits while ranks were starting.
  */
 #include <errno.h>
 #include <inttypes.h>

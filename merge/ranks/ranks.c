@@ -187,7 +187,7 @@ void ranks__free(struct ranks *r)
 
 /* ---- ranks ----------------------------------------------------------------------------------- */
 
-/* Return: the rank of a process in the largest communicator for which it is known, or -1. */
+/* Return: the rank of a process in the largest communicator in which this rank is known, or -1. */
 static int32_t proc__number(const struct nccl *n, uint32_t proc)
 {
 	int32_t rank = -1, nr_ranks = 0;
@@ -290,7 +290,7 @@ static int ranks__find(struct ranks *r, const struct model *m)
 	return err;
 }
 
-/* Return: a library whose kernels communicate, by the kernel's name; or NULL. */
+/* Return: the communication library to which a kernel belongs, judged by its name; or NULL. */
 static const char *kernel__library(const char *name)
 {
 	static const struct {

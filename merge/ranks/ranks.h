@@ -6,7 +6,7 @@
  * A rank is a process that used a GPU. The time between two collectives of a rank is a lap. Where
  * ranks waited for the last rank, the last rank's lap before the collective is compared with the
  * same lap of the other ranks: device work by call path and kernel, and time of threads by call
- * path. A path is late by as much as its time exceeds the median of the other ranks.
+ * path. The lateness of a path is its time minus the median time of the other ranks.
  *
  * A thread's time before a launch counts only if this thread makes the process's next launch: then
  * the time led to the launch, while other threads waited or did something else. Off-CPU time and
@@ -49,8 +49,8 @@ struct rank {
 					 * rank */
 	uint64_t caused_ns;		/* total of these waits; the sum over all ranks is wait_ns -
 					 * start_wait_ns */
-	uint64_t start_wait_ns;		/* the part of wait_ns while ranks were starting, which is
-					 * blamed on nobody */
+	uint64_t start_wait_ns;		/* the part of wait_ns in which ranks were still starting;
+					 * no rank is blamed for it */
 };
 
 /* the origin of the ranks' numbers */
@@ -67,8 +67,8 @@ struct late_path {
 	enum late_kind kind;
 	const char *path;		/* frames, root first, with ';' between them */
 	const char *leaf;		/* "[GPU_Kernel]name", "[Off_CPU]sleep", "" */
-	uint32_t leaf_idx;		/* index of this leaf, or of an equal one, in the model;
-					 * NO_INDEX: none */
+	uint32_t leaf_idx;		/* index in the model of any leaf with this text; NO_INDEX:
+					 * none */
 	uint64_t ns, median_ns;		/* time of this rank; median time of the other ranks */
 };
 
@@ -80,7 +80,8 @@ struct rank_collective {
 	uint64_t comm;
 	const char *name;
 	uint32_t nr_ranks;
-	uint64_t nr, bytes;		/* counted on one rank; for sends and receives, all sends */
+	uint64_t nr, bytes;		/* totals of one rank; for sends and receives: totals of all
+					 * sends */
 	uint64_t wait_ns, transfer_ns, longest_wait_ns;
 };
 
@@ -165,7 +166,7 @@ bool ranks__have_nccl(const struct ranks *r);
 /* Return: the name that the operations of a unit have in the list of collectives. */
 const char *ranks__unit_name(const struct model *m, const struct nccl_unit *u);
 
-/* Return: the index in collectives of the operations of a unit, or NO_INDEX. */
+/* Return: the index of the unit's operations in @r->collectives, or NO_INDEX. */
 uint32_t ranks__collective(const struct ranks *r, const struct model *m, const struct nccl_unit *u);
 
 struct ranks_opts {
@@ -176,7 +177,7 @@ struct ranks_opts {
 	enum table_format format;
 	unsigned int width;		/* width of the terminal; 0: nothing is left out or cut */
 	bool color;
-	const char *sort;		/* the column to sort tables by, where they have it; NULL:
+	const char *sort;		/* tables that have this column are sorted by it; NULL:
 					 * unsorted */
 };
 

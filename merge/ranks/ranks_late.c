@@ -83,14 +83,15 @@ static void late__blame_unit(struct late *l, uint32_t unit)
 	if (l->blamed[unit] == NO_INDEX)
 		l->blamed[unit] = l->r->by_proc[n->units.v[u->waited_for].proc];
 	/*
-	 * Others waited for that rank: blame it for its own lap, even if it waited for another
-	 * rank.
+	 * Others waited for the unit u->waited_for: blame its rank for the rank's own lap, even if
+	 * the rank waited for another rank.
 	 */
 	l->blamed[u->waited_for] = l->r->by_proc[n->units.v[u->waited_for].proc];
 }
 
 /*
- * Counts the wait of a unit for the rank that it waited for, or for nobody. Return: 0 or -ENOMEM.
+ * Adds the wait of a unit to the waits that its culprit caused. If no rank is to blame, adds it to
+ * the waits at the start. Return: 0 or -ENOMEM.
  */
 static int late__count_wait(struct late *l, uint32_t unit)
 {
@@ -364,7 +365,7 @@ static void launches__blame(struct ranks_launch *launches, size_t nr, const cuts
 	}
 }
 
-/* Adds the time of a thread before launches, if it made these launches itself. */
+/* Adds a thread's time before those launches that the thread itself made. */
 static int launches__add_span(struct late *l, struct ranks_launch *launches, size_t nr,
 			      const struct ranks_event *e)
 {

@@ -24,8 +24,8 @@ static inline const struct nccl *nccl__of(const struct model *m)
 }
 
 /*
- * nccl_waits.c: splits the aggregates of NCCL kernels. The time for which kernels waited for other
- * ranks, if it passes the filter, gets an aggregate of its own. Return: 0 or -ENOMEM.
+ * nccl_waits.c: splits the aggregates of NCCL kernels. The part of the kernels' waits that passes
+ * the filter gets an aggregate of its own. Return: 0 or -ENOMEM.
  */
 int nccl_waits__split(const struct nccl *n, struct session *s);
 

@@ -48,7 +48,7 @@ static const char *rank__host(const struct ranks *r, uint32_t rank)
 
 /* ---- what makes ranks late ------------------------------------------------------------------- */
 
-/* Return: a path for people, with its leaf, for the caller to free(); or NULL. */
+/* Return: a path with its leaf, as text for people, which the caller frees; or NULL. */
 static char *late_path__text(const struct late_path *p)
 {
 	char *text = NULL, *c;
@@ -56,8 +56,7 @@ static char *late_path__text(const struct late_path *p)
 	if (asprintf(&text, "%s%s%s%s", p->path, *p->path && *p->leaf ? ";" : "", p->leaf,
 		     p->kind == LATE_HOST ? " (before it)" : "") < 0)
 		return NULL;
-	for (c = text; *c; c++)		/* a leaf's name has no ';': only frames are separated by
-					 * it */
+	for (c = text; *c; c++)		/* each ';' separates frames: a leaf's name has none */
 		if (*c == ';')
 			*c = SHORTEN_FRAME;
 	return text;

@@ -71,9 +71,9 @@ uint64_t blocks__end(const struct blocks *b);
 bool blocks__is_cut(const struct blocks *b);
 
 /*
- * Return: the end of the last complete block of the file, found by the block headers. The first
- * block is at @offset. Sets *@nr_blocks and *@nr_launches to the number of complete blocks and of
- * the launches in them. Does not change the walk.
+ * Return: the end of the last complete block of the file, according to the block headers. The first
+ * block is at @offset. Sets *@nr_blocks and *@nr_launches to the numbers of complete blocks and of
+ * launches in these blocks. Does not change the walk.
  */
 uint64_t blocks__whole(const struct blocks *b, uint64_t offset, uint64_t *nr_blocks,
 		       uint64_t *nr_launches);
@@ -88,8 +88,8 @@ void blocks__damaged_inside(struct blocks *b, const char *what);
 const struct damages *blocks__damages(const struct blocks *b);
 
 /*
- * Return: a copy of @part, or NULL. A copy made by blocks__keep() is valid until blocks__free(); a
- * copy made by blocks__hold() until blocks__let_go().
+ * Return: a copy of @part, or NULL. A copy made by blocks__keep() is valid until blocks__free(). A
+ * copy made by blocks__hold() is valid until blocks__let_go().
  */
 const void *blocks__keep(struct blocks *b, const void *part, size_t bytes);
 const void *blocks__hold(struct blocks *b, const void *part, size_t bytes);

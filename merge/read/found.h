@@ -64,8 +64,7 @@ struct found {
 	/* Start of the recording's entries in the model. */
 	size_t first_path, first_thread, first_chain, first_proc;
 	bool has_stacks;		/* the recording has STACK records */
-	bool ends_known;		/* a process without an end record is known to have kept
-					 * running */
+	bool ends_known;		/* processes without an end record certainly kept running */
 
 	struct idmap paths;
 	struct idmap threads;

@@ -21,9 +21,8 @@
  * only their headers are checked.
  *
  * If the recording consists of blocks, a record is valid only until the next record is requested;
- * reader__keep() returns a copy that stays valid longer. Such a recording has one walk at a time: a
- * new walk ends the previous walk. Damaged blocks do not end a walk; reader__damages() reports
- * them.
+ * reader__keep() returns a copy that stays valid longer. In a recording of blocks, a new walk ends
+ * the previous walk. Damaged blocks do not end a walk; reader__damages() reports them.
  */
 #ifndef MERGE_READER_H
 #define MERGE_READER_H
@@ -44,7 +43,7 @@ struct reader {
 	bool bad_header;		/* the header's CRC is wrong; its times may be wrong, too */
 	struct blocks *blocks;		/* NULL: the records directly follow the header */
 	struct xpu_file_header header;	/* fields beyond header_bytes are 0 */
-	char error[256];		/* why opening failed, in one line, without the name */
+	char error[256];		/* one line: why opening failed, without the file's name */
 };
 
 enum records_end {
@@ -64,9 +63,9 @@ struct record_iter {
 	uint64_t offset;		/* offset of the next record, or of the data that stopped
 					 * the walk */
 	uint64_t size;			/* end of the run */
-	uint64_t file_offset;		/* file offset of @base or, in a block, of the block */
-	struct blocks *blocks;		/* the blocks of the file, each with the next run of
-					 * records; or NULL */
+	uint64_t file_offset;		/* file offset of @base; in a block: offset of the block */
+	struct blocks *blocks;		/* the file's blocks, each with one run of records; or
+					 * NULL */
 	uint64_t passed;		/* size of all earlier blocks */
 	uint64_t nr_damages;		/* number of damaged ranges before the current record */
 	bool nested;			/* inside a batch */
@@ -135,8 +134,8 @@ uint64_t reader__whole(const struct reader *r, uint64_t *nr_blocks, uint64_t *nr
 const struct damages *reader__damages(const struct reader *r);
 
 /*
- * Return: @part, which is a record or a part of it, or a copy of @part. The result is valid until
- * reader__close(); NULL if memory is short.
+ * Return: @part or a copy of it, valid until reader__close(); NULL if memory is short. @part: a
+ * record or a part of a record
  */
 const void *reader__keep(const struct reader *r, const void *part, size_t bytes);
 

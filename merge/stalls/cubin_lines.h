@@ -19,7 +19,7 @@ struct cubin_line {
 	uint32_t pc;			/* address where the line begins */
 	uint32_t file;			/* index in files; NO_INDEX: end of the function */
 	uint32_t line;
-	uint32_t site;			/* index in sites of the call where the line was inlined;
+	uint32_t site;			/* index in sites: the call where the line was inlined;
 					 * NO_INDEX: not inlined */
 };
 

@@ -10,7 +10,7 @@
 
 #define REASON_PREFIX	"smsp__pcsamp_warps_issue_stalled_"
 #define NOT_ISSUED	"_not_issued"
-#define MAX_REASONS	64		/* maximum number of reasons of one place to search */
+#define MAX_REASONS	64		/* maximum number of reasons searched at one place */
 
 int stall_defs__cubin(struct stall_defs *d, uint32_t proc, const struct xpu_record_cubin *rec)
 {
@@ -273,8 +273,8 @@ static int add_span(const struct resolving *by, uint32_t proc,
 }
 
 /*
- * Sums the last accounts of all contexts, and keeps the spans of all accounts. Return: 0 or
- * -ENOMEM.
+ * Adds the last account of each context to the sums, and keeps the spans of all accounts. Return: 0
+ * or -ENOMEM.
  */
 static int resolve_accounts(const struct resolving *by)
 {

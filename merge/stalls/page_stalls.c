@@ -6,15 +6,16 @@
 #include "stalls/state.h"
 #include "write/page_json.h"
 
-/*
- * Prints names in the order of rows, each name once, so that rows can refer to it by index. @as:
- * the text to print for the name
- */
+/* the names that were printed, with their indices */
 struct names {
 	struct idmap known;
 	uint32_t nr;
 };
 
+/*
+ * Prints a name, unless it was printed before. Rows then refer to the name by its index. @as: the
+ * text to print for the name
+ */
 static int print_name(struct json_out *j, struct names *names, const char *name, const char *as)
 {
 	uint32_t idx;

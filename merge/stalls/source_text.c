@@ -16,13 +16,13 @@
 #include "util.h"
 
 #define MAX_DIRS	64
-#define MAX_FILE	(16 << 20)	/* bytes of a file that is read */
+#define MAX_FILE	(16 << 20)	/* maximum size in bytes of a file that is read */
 #define MAX_TEXT	240		/* bytes of a line that are kept */
 #define MAX_UNREAD	8		/* messages about files that cannot be read */
 
 /* a line that a place names */
 struct wanted {
-	const char *file;		/* in the place, not terminated */
+	const char *file;		/* points into @place; not terminated */
 	size_t len;			/* length of the file's name */
 	uint64_t line;			/* counted from 1 */
 	const char *place;		/* interned */
@@ -105,7 +105,7 @@ static int collect(struct search *s, const struct stalls *stalls)
 	return err;
 }
 
-/* Compares the name of a file that places name with @name. */
+/* Compares @name with the name of the file s->files.v[i]. */
 static int compare(const struct search *s, size_t i, const char *name)
 {
 	const struct wanted *w = &s->lines.v[s->files.v[i].first];
@@ -120,7 +120,7 @@ static struct wanted_file *find(struct search *s, const char *name)
 	return at < s->files.nr && !compare(s, at, name) ? &s->files.v[at] : NULL;
 }
 
-/* Adds a message; after MAX_UNREAD of them, counts only. */
+/* Adds a message; after MAX_UNREAD messages, only counts the files. */
 static void cannot_read(struct search *s, const char *path, int err)
 {
 	if (s->nr_unread++ < MAX_UNREAD)
@@ -128,8 +128,8 @@ static void cannot_read(struct search *s, const char *path, int err)
 }
 
 /*
- * Reads a file of the directories. Return: 0, or a negative errno: -EFBIG above MAX_FILE, -ESTALE
- * if the path is no longer the file that was found. free(text->v).
+ * Reads a file in the user's directories. The caller frees text->v. Return: 0, -EFBIG if the file
+ * is larger than MAX_FILE, -ESTALE if the path now has another file, or another negative errno.
  */
 static int read_file(const char *path, dev_t dev, ino_t ino, struct text *text)
 {
@@ -160,7 +160,10 @@ static int read_file(const char *path, dev_t dev, ino_t ino, struct text *text)
 	return err;
 }
 
-/* Return: 1 if a file has the contents of the one that was found before, 0, or -ENOMEM. */
+/*
+ * Return: 1 if a file has the same contents as the file that was found before, otherwise 0; or
+ * -ENOMEM.
+ */
 static int is_copy(const struct wanted_file *f, const char *path, const struct stat *st)
 {
 	struct text a = { 0 }, b = { 0 };
@@ -179,7 +182,7 @@ static int is_copy(const struct wanted_file *f, const char *path, const struct s
 	return err;
 }
 
-/* Notes a file of the directories, if a place names it. Return: 0 or -ENOMEM. */
+/* Notes a file in the user's directories, if a place names it. Return: 0 or -ENOMEM. */
 static int take(struct search *s, const FTSENT *e)
 {
 	struct wanted_file *f = find(s, e->fts_name);
@@ -287,7 +290,7 @@ static int read_lines(struct search *s, const struct wanted_file *file, struct s
 	return err;
 }
 
-/* Adds a message if several files have one name. */
+/* Adds a message if several different files have the same name. */
 static void tell_several(const struct search *s)
 {
 	const struct wanted *first = NULL;

@@ -15,16 +15,16 @@ struct source_text {
 };
 
 /*
- * source_text__read - read the lines that places name from directories that the user named
+ * source_text__read - find files in the user's directories, and read the lines that places name
  * @t: zeros; the caller calls source_text__exit(), even after a failure
  * @dirs: directories, with ":" between them; files are searched in all of their subdirectories
- * @stalls: places such as "a.cu:9;f(int) at b.h:3", of which the last frame's line is read
+ * @stalls: places such as "a.cu:9;f(int) at b.h:3"; only the line of the last frame is read
  * @start_ns: CLOCK_REALTIME of the recording's start; 0: unknown
  * @msgs: gets messages about files that have the same name, that are newer than the recording, or
  *	  that cannot be read
  *
- * Places have the names of files without their directories, so a file of another directory with the
- * same name would be shown. Files whose names begin with a dot, and symbolic links, are not read.
+ * A place names a file without its directory, so a file with the same name in another directory
+ * would be shown. Files whose names begin with a dot, and symbolic links, are not read.
  * Return: 0 or -ENOMEM.
  */
 int source_text__read(struct source_text *t, const char *dirs, const struct stalls *stalls,

@@ -65,9 +65,9 @@ static int part__cmp_samples(const void *va, const void *vb)
 }
 
 /*
- * Return: the index in @order of the function's first reading for @launch or, if @launch is 0, of
- * its first reading without a launch that ends after @ns. If no reading fits, the index where it
- * would be inserted.
+ * Finds the function's first reading for @launch. If @launch is 0, finds the function's first
+ * reading that has no launch and ends after @ns. Return: the reading's index in @order, or the
+ * index where such a reading would be inserted.
  */
 static size_t first_after(const struct stalls *s, const uint32_t *order, uint32_t function,
 			  uint32_t launch, uint64_t ns)
@@ -142,13 +142,13 @@ static int add_work(stall_shares_t *shares, const struct stalls *s, const uint32
 	return err;
 }
 
-/* Return: the part @ns / @all_ns of a number, rounded down. */
+/* Return: @number * @ns / @all_ns, rounded down. */
 static uint64_t part_of(uint64_t number, uint64_t ns, uint64_t all_ns)
 {
 	return (unsigned __int128)number * ns / all_ns;
 }
 
-/* Joins shares with equal reading and path. */
+/* Joins shares that have the same reading and path. */
 static void merge_shares(stall_shares_t *shares)
 {
 	size_t i, nr = 0;
@@ -228,8 +228,9 @@ static int share_readings(struct stall_sums *s, const struct stalls *stalls,
 }
 
 /*
- * Cuts a reading's samples at the times of @cut, in proportion to the time that its work ran;
- * evenly, if no work is known. The samples of adjoining cuts add up to all samples.
+ * Cuts a reading's samples at the times of @cut, in proportion to the time for which the reading's
+ * work ran. If no work is known, the samples are taken to be evenly spread over the reading. The
+ * samples of adjoining cuts add up to all samples.
  */
 static void cut_reading(struct stalls *s, struct stall_reading *w, const struct stall_cut *cut,
 			const struct reading_time *time)
@@ -316,8 +317,9 @@ static int add_latest(stall_shares_t *shares, const struct stalls *s, const uint
 }
 
 /*
- * Handles samples that were read late, so that they belong to an earlier launch of their function.
- * The latest earlier launch gets them, with a time of 0 ns. @order: room for all readings
+ * Handles samples that were read so late that they belong to an earlier launch of their function.
+ * The last launch that began before the end of the reading gets them, with a time of 0 ns. @order:
+ * room for all readings
  */
 static int share_late(stall_shares_t *shares, const struct stalls *s, const struct model *m,
 		      const struct kept_work *works, size_t nr_works, struct idmap *known,
@@ -384,8 +386,8 @@ static size_t join_spans(struct stall_span *v, size_t nr)
 }
 
 /*
- * Return: how many ns of work, with the times and context of @at, the spans cover. Spans must
- * neither touch nor overlap.
+ * Return: how many ns of some work the spans cover. @at: the times and context of the work. Spans
+ * must neither touch nor overlap.
  */
 static uint64_t covered(const struct stall_span *v, size_t nr, const struct stall_span *at)
 {

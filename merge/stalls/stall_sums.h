@@ -2,9 +2,9 @@
 /*
  * stall_sums.h - divides PC samples among the call paths that launched their function
  *
- * The function of a sample is exact. The samples of a reading are divided among the call paths
- * whose launches of the function ran during it, in proportion to their device time in it. If only
- * one path launched the function, or if samples have their launch, the path is exact, too.
+ * The function of a sample is exact. A reading's samples are divided among the call paths that
+ * launched the function, in proportion to the device time of their launches during the reading. If
+ * only one path launched the function, or if samples have their launch, the path is exact, too.
  */
 #ifndef MERGE_STALL_SUMS_H
 #define MERGE_STALL_SUMS_H
@@ -37,8 +37,8 @@ struct stall_sums {
 void stall_sums__exit(struct stall_sums *s);
 
 /*
- * Completes @s, and cuts the samples of @stalls at the times of the filter. @works: in order of
- * time, of all GPUs. Return: 0 or -ENOMEM.
+ * Completes @s, and cuts the samples of @stalls at the times of the filter. @works: the work of all
+ * GPUs, in order of time. Return: 0 or -ENOMEM.
  */
 int stall_sums__finish(struct stall_sums *s, struct stalls *stalls, const struct model *m,
 		       const struct filter *filter, const struct works *works);

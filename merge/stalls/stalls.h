@@ -2,8 +2,8 @@
 /*
  * stalls.h - where in kernels warps stalled, and why: PC samples recorded with --stalls
  *
- * A sample has its function, the place in the function and a reason. Only with --stalls=exact does
- * it have its launch.
+ * A sample has a function, a place in the function, and a reason. Samples have their launches only
+ * with --stalls=exact.
  */
 #ifndef MERGE_STALLS_H
 #define MERGE_STALLS_H

@@ -32,7 +32,7 @@ static inline const struct stalls *stalls__of(const struct model *m)
 /* text_stalls.c */
 extern const struct section section_stalls;
 
-/* page_stalls.c: prints samples of kernels, whose lines do not depend on the call path. */
+/* page_stalls.c: prints samples by kernel, place and reason, over all call paths. */
 int stalls__page(const struct session *s, struct json_out *j);
 
 #endif /* MERGE_STALLS_STATE_H */

@@ -45,8 +45,8 @@ struct carried_process {
 	bool has_counters;
 	struct xpu_record_counters first, last;
 	struct carried_counts now, safe;	/* now: number of records passed on so far; safe:
-						 * number of those that are in files or known to be
-						 * lost */
+						 * number of these records that are in files or are
+						 * known to be lost */
 	bool unsaved;			/* @safe has changed since the last save */
 	bool lost;			/* some records of the process are in no file */
 };

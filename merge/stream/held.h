@@ -57,9 +57,9 @@ void held__keep_threads(const struct held *h);
  * a launch
  * @time_ns: start time of the file
  *
- * The kernels of a graph launch may run longer than several files, so its entry stays for a minute
- * after its last device record. A device record waits ten seconds for its launch, regardless of the
- * length of the files.
+ * The kernels of a graph launch may run while several files are written, so the entry of the launch
+ * stays for a minute after the last device record. A device record waits ten seconds for its
+ * launch, regardless of the length of the files.
  * Return: 0 or -ENOMEM.
  */
 int held__next(struct held *h, struct outfile *p, uint64_t time_ns);

@@ -4,10 +4,10 @@
  * after a kill
  *
  * When a program is killed, the records that it has read are no longer in the pipe, but all later
- * files need their definitions. The program therefore saves the definitions in a memory file, which
- * outlives the program. At the start of each file, carry__save() writes all definitions; each new
- * definition is then appended. The memory file also contains the part of the current block that was
- * read, so that the next program has the whole block.
+ * files need the definitions in these records. The program therefore saves the definitions in a
+ * memory file, which outlives the program. At the start of each file, carry__save() writes all
+ * definitions; each new definition is then appended. The memory file also contains the part of the
+ * current block that was read, so that the next program has the whole block.
  */
 #ifndef MERGE_JOURNAL_H
 #define MERGE_JOURNAL_H

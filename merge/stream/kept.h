@@ -28,7 +28,7 @@ bool kept__takes(uint16_t type);
  */
 int kept__record(struct kept *k, struct outfile *p, const struct xpu_record *rec);
 
-/* Passes a process's number for a GPU to the features. Return: 0 or -ENOMEM. */
+/* Tells the features which number a process uses for a GPU. Return: 0 or -ENOMEM. */
 int kept__device(struct kept *k, uint32_t proc_id, const struct xpu_record_device *rec);
 
 /* Passes a step of the splitting to the features. Return: 0 or -ENOMEM. */

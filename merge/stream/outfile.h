@@ -48,8 +48,8 @@ void outfile__flush(struct outfile *p);
 int outfile__begin(struct outfile *p, int fd, const struct xpu_file_header *hdr, int level);
 
 /*
- * Continues a file after the first @bytes, which another program wrote and which contain @nr_blocks
- * blocks and @nr_launches launches.
+ * Continues a file of another program after the first @bytes bytes, which contain @nr_blocks blocks
+ * and @nr_launches launches.
  */
 int outfile__resume(struct outfile *p, int fd, uint64_t bytes, uint64_t nr_blocks,
 		    uint64_t nr_launches);
@@ -61,8 +61,8 @@ int outfile__resume(struct outfile *p, int fd, uint64_t bytes, uint64_t nr_block
 int outfile__checkpoint(struct outfile *p);
 
 /*
- * Ends the file. If it could not be written completely, truncates it to its last checkpoint;
- * p->nr_lost counts the bytes after that.
+ * Ends the file. If the file could not be written completely, truncates it to its last checkpoint,
+ * and sets p->nr_lost to the size of the records after this checkpoint.
  * Return: 0 or the negative errno that stopped the writing.
  */
 int outfile__close(struct outfile *p);

@@ -48,7 +48,7 @@ struct split {
 	struct xpu_file_header header;
 	struct block_unpacker *unpacker;
 	struct journal journal;
-	int copy[2];			/* pipe for a copy of bytes before they are read; or -1 */
+	int copy[2];			/* pipe that holds copies of bytes not read yet; -1: none */
 	uint8_t *records;		/* XPU_BLOCK_MAX bytes: the records of a block */
 	ARRAY(uint8_t) batch;		/* records of the batch that is being written */
 	struct carry *carry;
@@ -65,8 +65,8 @@ struct split {
 	uint64_t nr_lost, lost_bytes;	/* number of failed files since the last good file; bytes to
 					 * report as lost */
 	uint64_t nr_lost_launches;	/* number of launches in the failed files */
-	uint64_t told_bytes;		/* lost bytes that are already reported in @outfile, but not
-					 * yet at a checkpoint */
+	uint64_t told_bytes;		/* lost bytes that were reported in @outfile after its last
+					 * checkpoint */
 	bool ended;
 	uint64_t end_ns;		/* end of the recording */
 };
@@ -161,8 +161,8 @@ static void split__say(struct split *s, const char *fmt, ...)
 }
 
 /*
- * Reports only the first of several files that cannot be written. Return: 0 to continue, or an
- * error.
+ * If several files in a row cannot be written, reports only the first file. Return: 0 to continue,
+ * or an error.
  */
 static int split__failed(struct split *s, int err)
 {
@@ -745,7 +745,7 @@ static int split__define_batch(struct split *s, const struct record_iter *outer,
 }
 
 /*
- * Processes definitions, and records that features keep, from @bytes of records. Return: 0 or
+ * Processes @bytes bytes of records: definitions, and records that features keep. Return: 0 or
  * -ENOMEM.
  */
 static int split__define(void *ctx, size_t bytes)

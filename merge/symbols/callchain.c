@@ -29,7 +29,7 @@ struct frame_entry {
 struct place_key {
 	const struct dso *dso;
 	uint64_t vaddr;
-	/* Two recordings may have files that differ although their keys are equal. */
+	/* Files of two recordings may differ although their keys are equal. */
 	const struct recorded_place *place;
 };
 
@@ -324,7 +324,7 @@ static bool is_upper(char c)
 	return c >= 'A' && c <= 'Z';
 }
 
-/* Return: whether the frame is a function that programs call in CUDA or OpenCL. */
+/* Return: whether the frame is an API function of CUDA or OpenCL. */
 static bool frame__is_api(const struct frame *f)
 {
 	if (!f->symbolized || !f->dso)
@@ -514,7 +514,7 @@ static const struct frame *callchains__line(struct callchains *c, const struct c
 	return callchains__frame(c, name, cf->f->dso, inlined || cf->f->symbolized);
 }
 
-/* Reads the lines that the recording has for a place into @v. Return: how many. */
+/* Copies a place's lines in the recording to @v. Return: the number of lines. */
 static int callchains__recorded_lines(struct callchains *c, const struct recorded_place *place,
 				      struct srcline *v)
 {
@@ -526,7 +526,7 @@ static int callchains__recorded_lines(struct callchains *c, const struct recorde
 	return i;
 }
 
-/* Reads the functions and lines at a place into @v. Return: how many. */
+/* Sets @v to the functions and lines at a place. Return: the number of entries. */
 static int callchains__lines(struct callchains *c, const struct chain_frame *cf, struct srcline *v)
 {
 	uint64_t vaddr;
@@ -577,7 +577,7 @@ static const struct place_entry *callchains__place(struct callchains *c,
 	return oom ? NULL : e;
 }
 
-/* Adds the frames to show for one frame that trimming kept. Return: 0 or -ENOMEM. */
+/* For a frame that trimming kept, adds the frames to show. Return: 0 or -ENOMEM. */
 static int callchains__show(struct callchains *c, const struct chain_frame *cf)
 {
 	const struct place_entry *e;
@@ -618,9 +618,8 @@ const struct stack *callchains__concat(struct callchains *c, const struct stack 
 }
 
 /*
- * Return: whether @name names a Python frame in a file whose name ends with @end:
- * FILE:FUNCTION:LINE, as the shim and samples name frames, or FILE(LINE): FUNCTION, as PyTorch
- * does.
+ * Return: whether @name names a Python frame in a file whose name ends with @end. The shim and
+ * samples name a frame FILE:FUNCTION:LINE; PyTorch names it FILE(LINE): FUNCTION.
  */
 static bool has_python_file(const char *name, const char *end)
 {
@@ -667,8 +666,8 @@ bool frame__is_call(const struct frame *f)
 }
 
 /*
- * Return: whether the frame is in the kernel, the C library or CUDA; true if it has no name. Such a
- * frame says little about a program.
+ * Return: whether the frame has no name, or is in the kernel, the C library or CUDA. Such a frame
+ * says little about a program.
  */
 static bool frame__is_anybodys(const struct frame *f)
 {
@@ -778,7 +777,7 @@ static ssize_t callchains__read(struct callchains *c, const struct xpu_record_ca
 }
 
 /*
- * Removes frames from c->chain that do not belong to the program. @api_frame: see @api of
+ * Removes from c->chain the frames that do not belong to the program. @api_frame: see @api of
  * callchain__trim().
  */
 static void callchains__trim(struct callchains *c, uint16_t misc, const struct frame **api_frame)

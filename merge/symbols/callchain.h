@@ -93,8 +93,8 @@ struct callchains {
 	void *lookup_ctx;
 	/* The names in the recording whose paths are being resolved; or NULL. */
 	const struct recorded_names *names;
-	bool files_first;		/* the user gave paths of files: search these before
-					 * @names */
+	bool files_first;		/* search files before @names, because the user gave
+					 * paths of files */
 	struct name_keeper *keeper;	/* keeps the names that are looked up; may be NULL */
 	bool show_inline;		/* show inlined functions as frames: "f (inlined)" */
 	bool show_srcline;		/* show source lines in frames: "f (file.c:12)" */
@@ -147,7 +147,7 @@ const struct stack *callchains__concat(struct callchains *c, const struct stack 
 /* Return: whether the frame is a Python function, by the form of its name. */
 bool frame__is_python(const struct frame *f);
 
-/* Whether a frame has the name of a CUDA API function, which launches, copies or waits. */
+/* Return: whether a frame has the name of a CUDA API function, such as a launch or a wait. */
 bool frame__is_call(const struct frame *f);
 
 /* How well a frame names the place of a call path. */

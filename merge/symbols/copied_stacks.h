@@ -48,8 +48,8 @@ void copied_stacks__next(struct copied_stacks *u);
  * @rec: the sample, checked by the reader
  * @image: the sample's address space, or NULL: then only the innermost address is known
  * @epoch: remap epoch of @image
- * @nr: set to the number of @u->frames: as in a CALLCHAIN with XPU_CHAIN_CPU, but Python frames are
- *	XPU_WORD_PYTHON, and replace their evaluation loops
+ * @nr: set to the number of frames in @u->frames. The frames have the form of a CALLCHAIN with
+ *	XPU_CHAIN_CPU, but XPU_WORD_PYTHON words replace Python's evaluation loops.
  * @flags: XPU_CHAIN_TRUNCATED is added if the chain does not reach the stack's root
  * @known: the chain's @nr_known words if the recording has the chain; otherwise NULL
  *

@@ -35,7 +35,7 @@ static bool elf_file__has_build_id(const struct elf_file *f, const uint8_t *id, 
 	return elf_file__build_id(f, &its) == len && !memcmp(its, id, len);
 }
 
-/* Opens @path if it has the build-id. Return: @path, or NULL, with @path freed. */
+/* Opens @path if it has the build-id; otherwise frees @path. Return: @path, or NULL. */
 static char *try_build_id(char *path, const uint8_t *id, size_t len, struct elf_file *f)
 {
 	if (path && !elf_file__open(f, path)) {
@@ -79,7 +79,7 @@ static char *try_debuginfod(const char *hex, const uint8_t *id, size_t len,
 	return path;
 }
 
-/* Loops over the directories that ':' separates in @dirs. */
+/* Loops over the directories in @dirs, which are separated by ':'. */
 #define for_each_dir(dirs, dir, len) \
 	for ((dir) = (dirs); *(dir) && ((len) = strcspn((dir), ":"), 1); \
 	     (dir) += (len) + ((dir)[(len)] == ':'))
@@ -113,8 +113,8 @@ char *symbol_paths__open_build_id(const struct symbol_paths *p, const uint8_t *i
 }
 
 /*
- * Opens @path if it has the symbols that were stripped off @main. Return: @path, or NULL, with
- * @path freed.
+ * Opens @path if it has the symbols that were stripped from @main; otherwise frees @path. Return:
+ * @path, or NULL.
  */
 static char *try_debuglink(char *path, const struct elf_file *main, uint32_t crc,
 			   struct elf_file *f)
@@ -192,7 +192,7 @@ int elf_file__open_minidebug(const struct elf_file *main, struct elf_file *f, ui
 						&out, bytes);
 		if (ret != LZMA_BUF_ERROR)
 			break;
-		out = bytes;		/* *@left already has the earlier bytes subtracted */
+		out = bytes;		/* these bytes are already subtracted from *@left */
 	}
 	if (ret == LZMA_OK && out)
 		return elf_file__open_memory(f, image, out) ? -EINVAL : 0;

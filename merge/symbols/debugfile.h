@@ -6,9 +6,9 @@
  *	DIR/.build-id/xx/yyyy.debug	for each debug directory (/usr/lib/debug)
  *	DIR/.build-id/xx/yyyy/debug	perf's cache (~/.debug), for the debug file
  *	DIR/xxyyyy/debuginfo		debuginfod's cache (~/.cache/debuginfod_client)
- *	.gnu_debuglink			a file of that name next to the stripped file, in .debug
- *					next to it, or under a debug directory; without a
- *					build-id its CRC must agree
+ *	.gnu_debuglink			a file with the name in this section: next to the stripped
+ *					file, in the subdirectory .debug there, or under a debug
+ *					directory; without a build-id, the file's CRC must match
  */
 #ifndef MERGE_DEBUGFILE_H
 #define MERGE_DEBUGFILE_H
@@ -36,7 +36,7 @@ enum build_id_want {
  * symbol_paths__open_build_id - find a file by build-id
  * @p: where to search
  * @id, @len: the build-id, @len > 2
- * @want: which of the two files
+ * @want: whether to find the file itself or its debug file
  * @f: opened
  *
  * Return: the path, for the caller to free(), or NULL if not found.
@@ -59,7 +59,7 @@ char *symbol_paths__open_debuglink(const struct symbol_paths *p, const char *pat
 /**
  * elf_file__open_minidebug - unpack .gnu_debugdata, MiniDebugInfo
  * @main: the file
- * @f: opened; its symbols are in addition to .dynsym
+ * @f: opened; has the symbols that .dynsym lacks
  * @left: how many bytes may be unpacked; is reduced by the unpacked bytes. A few kilobytes of a
  *	malicious file may unpack to hundreds of megabytes, and a program has many files.
  *
@@ -71,7 +71,8 @@ int elf_file__open_minidebug(const struct elf_file *main, struct elf_file *f, ui
 						 * files */
 
 /*
- * Adds the files that were kept next to the recording at @path to the search. Return: 0 or -ENOMEM.
+ * Makes searches include the files that were kept next to the recording at @path. Return: 0 or
+ * -ENOMEM.
  */
 int symbol_paths__add_kept(struct symbol_paths *p, const char *path);
 void symbol_paths__free(struct symbol_paths *p);

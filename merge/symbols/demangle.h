@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * demangle.h - the names that the programmer wrote
+ * demangle.h - finds the names that the programmer wrote
  *
- * libbfd demangles them, see libbfd.h.
+ * The demangler is in libbfd. See libbfd.h.
  */
 #ifndef MERGE_DEMANGLE_H
 #define MERGE_DEMANGLE_H

@@ -353,7 +353,7 @@ static int dsos__open(struct dsos *d, struct dso *dso)
 	return 0;
 }
 
-/* Return: the reason to show to the user why a file was not read. */
+/* Return: a text for the user that says why a file was not read. */
 static const char *dsos__why(struct dsos *d, int err)
 {
 	switch (err) {
@@ -452,7 +452,7 @@ static bool dso__misses_symbols(const struct dso *dso)
 	return dso->why && dso->nr_unnamed;
 }
 
-/* Puts the files without symbols first, the file with the most frames before the others. */
+/* Puts files without symbols first, sorted by their number of unnamed frames, largest first. */
 static int compare_missing(const struct dso_entry *a, const struct dso_entry *b)
 {
 	uint64_t na = dso__misses_symbols(&a->dso) ? a->dso.nr_unnamed : 0;

@@ -3,11 +3,11 @@
  * dso.h - the files that processes execute, and their function symbols
  *
  * Each file is opened once, when its first address is looked up, however many processes and
- * mappings use it. A file whose build-id differs from the build-id of the mapping is not used: no
- * name is better than a wrong name. A file is searched for at its path, then in the root of its
- * process if the process still runs, then by build-id (see debugfile.h).
+ * mappings use it. A file whose build-id differs from the build-id of the mapping is not used: a
+ * missing name is better than a wrong name. A file is searched for at its path, then in the root of
+ * its process if the process still runs, then by build-id (see debugfile.h).
  *
- * Functions come from .symtab. Where that was stripped, they come from .dynsym and a separate debug
+ * Functions come from .symtab. If .symtab was stripped, they come from .dynsym and a separate debug
  * file, or from .dynsym and .gnu_debugdata. Entries of the PLT and the functions that roots.h finds
  * are added.
  */
@@ -31,7 +31,7 @@ enum dso_role {
 	DSO_SHIM,		/* libxpushim.so */
 	DSO_CUPTI,		/* libcupti.so* */
 	DSO_CUDA,		/* libcuda.so*, the driver API */
-	DSO_OPENCL,		/* libOpenCL.so*, its loader, and drivers */
+	DSO_OPENCL,		/* libOpenCL.so*, the loader, and OpenCL drivers */
 	DSO_CUDART,		/* libcudart.so*, the runtime API */
 };
 
@@ -70,7 +70,7 @@ static inline size_t dso_key__bytes(const struct dso_key *key)
 	return sizeof(*key) + key->path_bytes;
 }
 
-/* Return: the key of the code that a process generated; its image began at @time_ns. */
+/* Return: the key of the code that a process generated. @time_ns: when the process's image began */
 static inline struct dso_key dso_key__generated(uint32_t pid, uint64_t time_ns)
 {
 	return (struct dso_key){
@@ -79,8 +79,8 @@ static inline struct dso_key dso_key__generated(uint32_t pid, uint64_t time_ns)
 }
 
 /*
- * Return: the key of a mapping's file, or of a NAMES record, which the caller frees; or NULL. Sets
- * *@bytes to the key's size.
+ * Return: the key of the file of a mapping or of a NAMES record, or NULL; the caller frees the key.
+ * Sets *@bytes to the key's size.
  */
 struct dso_key *dso_key__of_mmap(const struct xpu_record_mmap *rec, size_t *bytes);
 struct dso_key *dso_key__of_names(const struct xpu_record_names *rec, size_t *bytes);
@@ -136,9 +136,9 @@ struct dso *dsos__get(struct dsos *d, const struct xpu_record_mmap *rec);
 /**
  * dsos__find_symbol - name an address in a file
  * @d: all files
- * @dso: one of them, read on the first call
- * @offset: in the file, bytes
- * @vaddr: set to the address of @offset in terms of the file's symbol table; to @offset if the file
+ * @dso: the file; it is read on the first call
+ * @offset: offset in the file, in bytes
+ * @vaddr: set to the address that @offset has in the file's symbol table, or to @offset if the file
  *	is missing
  *
  * Return: the symbol, or NULL if no symbol covers the address. The nearest symbol before the

@@ -140,8 +140,8 @@ static struct cie cie__read(struct cursor c, uint8_t ra)
 	if (!cursor__skip(&c, len + 1) || *aug != 'z')
 		return none;
 	/*
-	 * Skip the alignments of code and data, the return address's register, and the length of
-	 * the augmentation data.
+	 * Skip the alignment factors of code and data, the register of the return address, and the
+	 * length of the augmentation data.
 	 */
 	if (!cursor__uleb(&c, &skip) || !cursor__uleb(&c, &skip) ||
 	    !(version == 1 ? cursor__skip(&c, 1) : cursor__uleb(&c, &skip)) ||

@@ -22,7 +22,8 @@ typedef ARRAY(struct extent) extents_t;
 
 /**
  * extents__read - read .eh_frame
- * @out: empty; gets all functions that could be read, by address; the caller frees it
+ * @out: an empty list; gets all functions that could be read, sorted by address; the caller frees
+ *	the list
  * @f: the file
  *
  * Return: 0 or -ENOMEM.

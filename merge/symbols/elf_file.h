@@ -36,7 +36,7 @@ struct elf_bytes {
  */
 int elf_file__open(struct elf_file *f, const char *path);
 
-/* Opens an image in memory from malloc(), which @f then owns, even after a failure. */
+/* Opens an image in memory. @image is from malloc(), and @f owns it even after a failure. */
 int elf_file__open_memory(struct elf_file *f, void *image, size_t bytes);
 
 /* Opens the vdso of this process. Return: 0 or -errno. */

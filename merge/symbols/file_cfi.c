@@ -7,7 +7,7 @@
 #include "hash.h"
 #include "symbols/processor.h"
 
-/* A cached unwind rule for one place, because many samples are at the same places. */
+/* The unwind rule of one place. Rules are cached, because many samples are at the same places. */
 struct place {
 	uint64_t pc;
 	Dwarf_Frame *frame;		/* NULL: the slot is empty */

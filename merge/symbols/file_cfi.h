@@ -39,9 +39,9 @@ void file_cfi__free(struct file_cfi *c);
  * file_cfi__step - go to the caller
  * @c: the tables
  * @pc: the place, as an address in the file's symbol table
- * @regs: the registers at @pc; after CFI_STEPPED, the caller's registers, with its place as
- * XPU_REG_IP
- * @interrupted: set to whether a signal interrupted the caller: then the caller's place is not a
+ * @regs: the registers at @pc; after CFI_STEPPED, the caller's registers, with the caller's place
+ * in XPU_REG_IP
+ * @interrupted: set to whether a signal interrupted the caller; if so, the caller's place is not a
  * return address
  * @read, @ctx: the stack
  */

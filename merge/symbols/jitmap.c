@@ -38,7 +38,7 @@ struct live {
 	size_t nr;
 };
 
-/* Adds a function; if there are too many, drops the function of the first line. */
+/* Adds a function. If the list is full, drops the function whose line comes first. */
 static void live__add(struct live *l, const struct jit_symbol *s)
 {
 	size_t at;
@@ -71,7 +71,10 @@ static uint64_t live__next_end(const struct live *l)
 	return end;
 }
 
-/* Return: the last function, marked uncertain if a function there has another name. */
+/*
+ * Return: the function of the last line, marked uncertain if another function in @l has another
+ * name.
+ */
 static struct jit_symbol live__last(const struct live *l)
 {
 	struct jit_symbol last = l->v[l->nr - 1];

@@ -6,8 +6,8 @@
  * .NET, LuaJIT and Python -X perf write it. Code that replaced other code has a later line, but
  * lines have no timestamps. If lines with different names cover an address, the last name is shown,
  * marked as uncertain. Addresses belong to one process, so a file is only valid for the process
- * that wrote it: a file that is older than the process, newer than the process's end, or another
- * user's file is not used.
+ * that wrote it. A file is not used if it is older than the process, newer than the process's end,
+ * or owned by another user.
  */
 #ifndef MERGE_JITMAP_H
 #define MERGE_JITMAP_H
@@ -25,7 +25,7 @@ struct jit_symbol {
 	uint64_t start, end;
 	const char *name;		/* points into the text */
 	size_t nr;			/* number of its line */
-	bool uncertain;			/* another line with another name covers the address, too */
+	bool uncertain;			/* a line with another name covers the same code, too */
 };
 
 struct jitmap {

@@ -27,8 +27,8 @@ struct line_reader *line_reader__open(const char *path);
  * line_reader__find - find the functions and lines that contain an address
  * @r: the reader
  * @vaddr: an address of the file
- * @v: filled, the innermost inlined function first, the function that is not inlined last; its
- *	strings stay valid until the reader is closed
+ * @v: filled, from the innermost inlined function to the function that is not inlined; the strings
+ *	stay valid until the reader is closed
  * @max: room in @v
  *
  * Return: the number of entries; 0 if DWARF does not cover the address.

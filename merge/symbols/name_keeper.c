@@ -150,7 +150,7 @@ static int name_keeper__lines(struct name_keeper *k, struct srclines *s, struct 
 	int nr = srclines__find(s, p->dso, p->place.vaddr, lines), i, err = 0;
 
 	p->pending = false;
-	/* Without an answer, the place stays without lines. */
+	/* If the lines could not be read, leave has_lines unset. */
 	if (!nr && p->dso->no_lines)
 		return 0;
 	p->place.has_lines = true;
@@ -283,8 +283,8 @@ static int name_keeper__write(struct name_keeper *k, uint32_t nr)
 }
 
 /*
- * Writes a record of place *@i and the next places of the same file, among the first @nr. Sets *@i
- * to the place after them.
+ * Writes a record of the place with index *@i and the next places of the same file. @nr: the index
+ * to stop at. Sets *@i to the index of the first place that is not in the record.
  */
 static int name_keeper__write_names(struct name_keeper *k, size_t *i, size_t nr)
 {
@@ -370,7 +370,7 @@ static int64_t chains__number(struct chain_entry **chains, uint32_t *nr,
 	return -ENOMEM;
 }
 
-/* Writes a record of stacks. Sets *@i to the first stack after it. */
+/* Writes a record of stacks. Sets *@i to the index of the first stack that is not in the record. */
 static int name_keeper__write_stacks(struct name_keeper *k, size_t *i)
 {
 	struct chain_entry *chains = NULL, *e, *next;

@@ -30,8 +30,8 @@ struct kept_key;
 
 struct name_keeper {
 	/*
-	 * Writes a record. NULL: no record follows for now, so flush all records. Return: 0 or a
-	 * negative errno, which ends the lookup.
+	 * Writes a record. If the record is NULL, no record follows for now, so the function must
+	 * flush what it has written. Return: 0 or a negative errno, which ends the lookup.
 	 */
 	int (*write)(void *ctx, const struct xpu_record *rec);
 	/* Return: whether the lookup must end now; NULL: never. */

@@ -6,8 +6,8 @@
 #include "util.h"
 
 /*
- * Finds the word of an entry with "jmp *disp32(%rip)". Linkers use several forms, with entries of
- * 16 or 8 bytes.
+ * Finds the word through which a PLT entry jumps. The entry contains "jmp *disp32(%rip)". Linkers
+ * use several forms, with entries of 16 or 8 bytes.
  */
 static uint64_t x86_64_plt_word(const uint8_t *code, size_t nr, uint64_t addr, size_t *size)
 {
@@ -24,7 +24,8 @@ static uint64_t x86_64_plt_word(const uint8_t *code, size_t nr, uint64_t addr, s
 }
 
 /*
- * Finds the word of an entry with "adrp x16, page; ldr x17, [x16, offset]", perhaps after "bti c".
+ * Finds the word through which a PLT entry jumps. The entry begins with "adrp x16, page; ldr x17,
+ * [x16, offset]", perhaps after "bti c".
  */
 static uint64_t aarch64_plt_word(const uint8_t *code, size_t nr, uint64_t addr, size_t *size)
 {

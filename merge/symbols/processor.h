@@ -28,13 +28,13 @@ struct processor {
 					 * NO_REGISTER: a call puts it on the stack */
 	uint64_t address_bits;		/* the bits of a return address that are an address; the
 					 * other bits may be a signature */
-	uint64_t signal_regs;		/* offset of the registers in a signal frame, in the order
-					 * of DWARF's numbers; 0: the frame's unwind information is
-					 * complete */
+	uint64_t signal_regs;		/* offset of the registers in a signal frame, where they are
+					 * in the order of DWARF's numbers; 0: the frame's unwind
+					 * information is complete, so no offset is needed */
 	uint32_t jump_slot, glob_dat, irelative;	/* relocations: R_* */
 	/*
-	 * Finds the word through which an entry of the PLT jumps, in the @nr bytes of code at
-	 * @addr. Sets *@size to the size of the entry. Return: the word's address, or 0 if no entry
+	 * Reads the PLT entry at @addr, in the @nr bytes at @code. Sets *@size to the size of the
+	 * entry. Return: the address of the word through which the entry jumps, or 0 if no entry
 	 * begins at @addr.
 	 */
 	uint64_t (*plt_word)(const uint8_t *code, size_t nr, uint64_t addr, size_t *size);

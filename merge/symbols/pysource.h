@@ -10,8 +10,8 @@
 #include "util.h"
 
 /*
- * Marks the ids of these code objects in XPU_FRAME_CODE(). The shim's code objects have ids without
- * this bit.
+ * In XPU_FRAME_CODE(), this bit marks the ids of code objects of samples. The ids of the shim's
+ * code objects do not have this bit.
  */
 #define PYSOURCE_ID	(1u << 31)
 
@@ -36,8 +36,8 @@ int pysources__add(struct pysources *p, const struct xpu_record_pysource *rec);
 const struct pysource *pysources__find(const struct pysources *p, uint32_t id);
 
 /*
- * Return: the XPU_FRAME_PYTHON for an XPU_WORD_PYTHON, with its line, and with PYSOURCE_ID in the
- * id.
+ * Return: the frame for @word, an XPU_WORD_PYTHON: an XPU_FRAME_PYTHON with the line number, and
+ * with PYSOURCE_ID in the id.
  */
 uint64_t pysources__frame(const struct pysources *p, uint64_t word);
 

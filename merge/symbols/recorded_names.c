@@ -115,8 +115,8 @@ static bool names_data__lines(struct recorded_names *n, struct names_data *d,
 }
 
 /*
- * Reads the place after @p into @p. @bias: the previous place's bias, updated. Return: whether it
- * is valid.
+ * Reads the next place into @p, which holds the previous place. @bias: the bias of the previous
+ * place, replaced by the bias of the next place. Return: whether the next place is valid.
  */
 static bool names_data__place(struct recorded_names *n, struct names_data *d,
 			      struct recorded_place *p, uint64_t *bias)

@@ -277,8 +277,8 @@ static int add_call_main(struct symtab *t, const struct elf_file *f, const exten
 }
 
 /*
- * Names the function where std::thread begins: the exported constructor loads its address as the
- * third argument right before calling pthread_create().
+ * Names the function where std::thread begins: the exported constructor loads the function's
+ * address as the third argument right before it calls pthread_create().
  */
 static int add_std_thread(struct symtab *t, const struct elf_file *f, const extents_t *extents)
 {

@@ -2,9 +2,9 @@
 /*
  * roots.h - names the functions with which every stack begins
  *
- * Distributions strip the C library and programs, and with them the names of the functions at the
- * root of nearly every stack. This module finds these functions by their code, and only if exactly
- * one function fits. It supports glibc and, except for _start, only x86-64:
+ * Distributions strip the C library and programs, so the functions at the root of nearly every
+ * stack have no names. This module finds these functions by their code, and only if exactly one
+ * function fits. It supports glibc and, except for _start, only x86-64:
  *
  * _start: the function at the file's entry point, whose unwind information says that it has no
  *	caller.
@@ -13,8 +13,8 @@
  * start_thread: in libc.so.6, the only function that calls through a word of a structure, with the
  *	next word as the argument, and whose address is taken by pthread_create() or by a function
  *	that it calls.
- * __libc_start_call_main: in libc.so.6, a function that __libc_start_main calls, and that passes
- *	the result of a call through a pointer to exit().
+ * __libc_start_call_main: in libc.so.6, a function that __libc_start_main calls, and that
+ *	calls through a pointer and passes the result of this call to exit().
  * execute_native_thread_routine: in libstdc++.so.6, the function that std::thread's constructor
  *	passes to pthread_create().
  */
@@ -25,7 +25,7 @@
 #include "symbols/elf_file.h"
 #include "symbols/symtab.h"
 
-/* Adds to @t, a finished table, functions of @f that lack a name there. Return: 0 or -ENOMEM. */
+/* Adds functions of @f that have no name in @t, which is finished. Return: 0 or -ENOMEM. */
 int roots__add(struct symtab *t, const struct elf_file *f);
 
 #endif /* MERGE_ROOTS_H */

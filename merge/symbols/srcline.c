@@ -197,8 +197,8 @@ static bool srclines__ask(struct srclines *s, const char *path, uint64_t vaddr)
 }
 
 /*
- * Return: the next string, interned; NULL if its length is 0. If it cannot be read, NULL with *@ok
- * false.
+ * Return: the next string, interned; NULL if its length is 0. If the string cannot be read, returns
+ * NULL and sets *@ok to false.
  */
 static const char *srclines__string(struct srclines *s, uint32_t bytes, bool mangled, bool *ok)
 {

@@ -78,7 +78,7 @@ static Elf_Data *table__versions(const struct elf_file *f, Elf_Scn *scn)
 /* Return: whether a symbol has an old version, to which nothing is linked any more. */
 static bool is_old(const char *name, Elf_Data *versions, size_t i)
 {
-	enum { HIDDEN = 0x8000 };	/* LSB 5, "Symbol Version Table" */
+	enum { HIDDEN = 0x8000 };	/* Linux Standard Base 5, "Symbol Version Table" */
 	const char *at = strchr(name + 1, '@');
 	GElf_Versym version;
 

@@ -2,9 +2,9 @@
 /*
  * symtab.h - the functions of a file, from all tables that list functions
  *
- *	symtab__add_table(&t, &file, SHT_DYNSYM, 0);	any number, of one or several files
+ *	symtab__add_table(&t, &file, SHT_DYNSYM, 0);	for each table of one or several files
  *	symtab__add_plt(&t, &file);
- *	symtab__build(&t);				now disjoint and in order
+ *	symtab__build(&t);				now the functions are disjoint and in order
  *	symtab__find(&t, vaddr);
  *
  * Names stay where the files have them, so the files must outlive the table. A large library has
@@ -23,7 +23,7 @@
 
 struct dso_symbol {
 	uint64_t start, end;	/* [start, end), as addresses in the file's symbol table */
-	const char *name;	/* the mangled name, where the file has it */
+	const char *name;	/* the mangled name, usually in the file's image */
 	const char *pretty;	/* the demangled name, interned; NULL: not requested yet */
 	bool plt;		/* the function's entry in the PLT, not the function itself */
 };
@@ -54,10 +54,10 @@ struct symtab {
  * @t: the table
  * @f: the file
  * @type: SHT_SYMTAB or SHT_DYNSYM
- * @bias: added to each address: a debug file may have another base, if the main file was prelinked
+ * @bias: added to each address; a debug file may have another base if the main file was prelinked
  *	later
  *
- * Return: how many, or -ENOMEM.
+ * Return: the number of functions that were added, or -ENOMEM.
  */
 int symtab__add_table(struct symtab *t, const struct elf_file *f, uint32_t type, uint64_t bias);
 
@@ -81,11 +81,11 @@ int symtab__add(struct symtab *t, uint64_t start, uint64_t end, const char *name
  * symtab_candidate__cmp - compare two names for one address
  *
  * The first criterion that differs decides. A function is better than a label; a name with a size
- * is better than a name without. Global is better than weak; both with the default version are
- * better than either with an old version, and these are better than local. The longer function is
- * better. A name that is not just for use inside a library, unlike __GI_x and x.localalias, is
- * better. Fewer leading underscores are better. Finally any fixed order decides, so that a function
- * has one name, whichever tables of its file were read.
+ * is better than a name without a size. By visibility, the order from best to worst is: global,
+ * weak, global with an old version, weak with an old version, local. The longer function is better.
+ * A name for use only inside a library, such as __GI_x or x.localalias, is worse. Fewer leading
+ * underscores are better. Finally any fixed order decides, so that a function has one name,
+ * whichever tables of its file were read.
  *
  * Return: > 0 if @a is better, < 0 if @b is.
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* answer_waits.c - the line of the first answer that says who waited for whom */
+/* answer_waits.c - the line in the summary's first answer that says who waited for whom */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -69,7 +69,10 @@ static int span__cmp(const void *va, const void *vb)
 	       cmp3(a->thread, b->thread);
 }
 
-/* A gap, or its part from idles.begin_ns to end_ns. nr is 0 if the gap began before begin_ns. */
+/*
+ * A gap, or the part of a gap from idles.begin_ns to idles.end_ns. nr is the number of gaps to
+ * count: 0 if the gap began before begin_ns.
+ */
 struct idle_gap {
 	uint64_t from_ns, to_ns, nr;
 	uint32_t gpu, thread;
@@ -252,8 +255,7 @@ static int idles__gap(struct idles *i, const struct idle_gap *gap)
 			return err;
 		rest_ns += start_ns - now_ns;
 		now_ns = end_ns;
-		if (now_ns == gap->to_ns)	/* later deeds overlap earlier deeds, and would
-						 * count twice */
+		if (now_ns == gap->to_ns)	/* no time of the gap is left for later deeds */
 			break;
 	}
 	return idles__share_rest(i, gap, rest_ns + gap->to_ns - now_ns);

@@ -7,9 +7,10 @@
  *	idles__sample(&i, ...);			every CPU sample
  *	idles__finish(&i);			sets i.rows and i.gpus
  *
- * A gap is attributed to the thread that launched the work after it. The gap's time is divided
- * among the thread's activities in it: intervals in which it was off the CPU or waited. The rest is
- * divided equally among its CPU samples. A rest without a sample gets a row of its own.
+ * A gap is attributed to the thread that launched the work after the gap. The gap's time is
+ * attributed first to the intervals in which this thread was off the CPU or waited. The rest is
+ * divided equally among the thread's CPU samples in the gap. Without a sample, the rest gets a row
+ * of its own.
  */
 #ifndef MERGE_IDLE_H
 #define MERGE_IDLE_H
@@ -26,8 +27,8 @@ enum idle_doing {
 	IDLE_OFF_CPU,			/* the thread was blocked, or runnable */
 	IDLE_WAITED,			/* the thread waited for a device */
 	IDLE_ON_CPU,
-	IDLE_UNSEEN,			/* the thread has no record: it ran, or slept too briefly to
-					 * be recorded */
+	IDLE_UNSEEN,			/* no record says what the thread did: it ran, or slept too
+					 * briefly to be recorded */
 	IDLE_NOBODY,			/* the thread that ended the gap is unknown */
 	IDLE_SHORT,			/* gaps shorter than IDLE_MIN_NS */
 };

@@ -10,8 +10,8 @@
 
 /*
  * In older recordings, a duration may be negative by some us, because its wake-up and its end have
- * timestamps from the clocks of two CPUs. Such durations count as 0, and are no loss. A duration
- * that is negative by more than this is damage.
+ * timestamps from the clocks of two CPUs. A duration that is negative by less than this limit
+ * counts as 0, and not as damage.
  */
 #define CLOCKS_APART_NS	1000000000ull
 
@@ -39,7 +39,7 @@ static uint64_t take_debt(__u64 *ns)
 }
 
 /*
- * Sets a thread's negative times to 0 and subtracts them from the longest time, so that the sum
+ * Sets a thread's negative times to 0, and shortens the longest time by as much, so that the sum
  * stays the thread's lifetime.
  */
 static void thread_time__mend(struct xpu_thread_time *t)
@@ -247,8 +247,8 @@ struct wait_context {
 };
 
 /*
- * Adds a wait of a thread to the sums over time, under the leaf that it waited for. waits__share()
- * calls it.
+ * Adds a wait of a thread to the sums over time, under the leaf that the thread waited for.
+ * waits__share() calls this function.
  */
 static int wait__when(void *ctx, const struct wait *wait, uint32_t device_leaf,
 		      const struct filter_span *when)
@@ -344,7 +344,7 @@ int off__share_waits(struct waits_state *w, struct second_pass *p)
 	});
 }
 
-/* Passes waits of threads for devices to idles. */
+/* Gives w->idles the times in which threads waited for devices. */
 static int off__idle_waits(struct waits_state *w, struct second_pass *p)
 {
 	uint32_t path, proc;

@@ -30,8 +30,8 @@ struct waits_state {
 	struct idles idles;
 	ARRAY(struct thread_account) accounts;
 	ARRAY(uint64_t) waited_ns;	/* by thread, up to the last thread that waited for a GPU */
-	uint64_t off_unsure_ns;		/* how far off-CPU times may be wrong, because the filter
-					 * cut sums of short times */
+	uint64_t off_unsure_ns;		/* largest possible error of off-CPU times; it arises where
+					 * the filter cut sums of short times */
 };
 
 /* Return: the state of the model; if it has no times, an empty state. */

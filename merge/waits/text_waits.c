@@ -58,7 +58,10 @@ static int thread_account__cmp(const void *va, const void *vb, void *ctx)
 	       cmp3(a->rec->start_ns, b->rec->start_ns) ?: cmp3(a->thread, b->thread);
 }
 
-/* Return: a copy of the @nr elements of @bytes at @v, to be sorted; NULL if memory is short. */
+/*
+ * Return: a copy of the array @v, which can be sorted; NULL if memory is short. @nr: number of
+ * elements. @bytes: size of an element
+ */
 static void *copy_rows(const void *v, size_t nr, size_t bytes)
 {
 	void *copy = calloc(nr + 1, bytes);
@@ -75,8 +78,8 @@ static bool thread__uses_gpu(const struct model *m, uint32_t thread)
 }
 
 /*
- * Puts the threads to show into the rows. People see only threads that use a GPU, if any thread
- * does. Return: the number of rows.
+ * Fills the rows with the threads to show. A table for people shows only threads that use a GPU, if
+ * any thread does. Return: the number of rows.
  */
 static size_t threads__nr_shown(struct section_rows *rows, const struct thread_account *all,
 				size_t nr)
@@ -326,7 +329,7 @@ SECTION(idle, struct idle_row,
 
 /* ---- times that a filter cut ----------------------------------------------------------------- */
 
-/* Prints how far the times off the CPU may be wrong, if by more than 1 %. */
+/* Prints the largest possible error of times off the CPU, if it is more than 1 %. */
 void waits__left_out(const struct session *s, FILE *f)
 {
 	const struct waits_state *w = waits_state__of(&s->model);

@@ -8,9 +8,9 @@
 #define WAIT_KEY(scope, id)	((uint64_t)(scope) << 32 | (id))
 
 /*
- * More pieces of work than one context ever runs at once, and more threads than ever wait in one
- * process. Each wait is compared with all work at its time, so without a limit, a recording with
- * all events at one time would take quadratic time.
+ * Maximum number of pieces of work that run in one context at once, and of threads that wait for
+ * one context at once; real programs have fewer. Each wait is compared with all work at its time,
+ * so without a limit, a recording with all events at one time would take quadratic time.
  */
 #define MAX_AT_ONCE	4096
 
@@ -22,16 +22,16 @@ struct piece {				/* a piece of device work */
 	uint64_t start_ns, end_ns;
 	uint32_t leaf;
 	uint32_t stream;
-	uint32_t not_for;		/* the wait in this work's launch, which is not for this
-					 * work; or NO_INDEX */
+	uint32_t not_for;		/* index of the wait in this work's launch, if the launch
+					 * does not wait for this work; or NO_INDEX */
 };
 
 struct wait_group {
 	uint32_t proc, context;
 	ARRAY(struct stretch) spans;	/* when any thread waited in this context; in order,
 					 * disjoint */
-	size_t recent;			/* index found for the previous work; the next index is
-					 * near */
+	size_t recent;			/* index of the span found for the previous work; the next
+					 * search begins here */
 	ARRAY(struct piece) pieces;
 };
 
@@ -176,7 +176,7 @@ const struct wait *waits__at(const struct waits *w, uint32_t thread_id, uint64_t
 	const struct wait *wait;
 
 	/*
-	 * Find the last of the thread's waits that began by that time. Waits of one thread do not
+	 * Find the thread's last wait that began at or before @time_ns. Waits of one thread do not
 	 * overlap.
 	 */
 	while (low < high) {
@@ -425,7 +425,10 @@ static bool crowd__enter(struct crowd *c, uint64_t start_ns, uint64_t end_ns)
 	return true;
 }
 
-/* Adds work that begins before @end_ns to sh->live, from *@next. Return: 0 or -ENOMEM. */
+/*
+ * Adds to sh->live the pieces from index *@next that begin before @end_ns, and advances *@next.
+ * Return: 0 or -ENOMEM.
+ */
 static int waits__add_works(struct waits *w, struct sharing *sh, struct crowd *works,
 			    const struct wait_group *g, size_t *next, uint64_t end_ns)
 {

@@ -8,9 +8,9 @@
  *	waits__share(&w, ...);		divides the time of each wait
  *
  * Waits are matched with work by time, not by correlation ID. The process, the context and usually
- * the stream of a wait are known, and the wait was for the work that ran there meanwhile. Pieces of
- * work that run at the same instant get equal shares of that instant; the shares of a wait add up
- * to its time to the nanosecond. Only device work that overlaps a wait is kept.
+ * the stream of a wait are known, and the wait was for the work that ran there during the wait.
+ * Pieces of work that run at the same instant get equal shares of that instant. The shares of a
+ * wait add up exactly to its duration. Only device work that overlaps a wait is kept.
  *
  * A call that does more than wait, XPU_WAIT_WORK, counts completely as a wait if the device worked
  * for it at least half of the time, and otherwise not at all.
@@ -43,7 +43,8 @@ struct waits {
 	ARRAY(struct wait) list;	/* in order of group and start, once ready */
 	ARRAY(struct wait_group) groups;	/* one for each context that was waited for */
 	struct idmap group_of;		/* maps (scope, context) to an index in groups */
-	struct idmap launches;		/* has (scope, correlation id) of each launch that waits */
+	struct idmap launches;		/* maps (scope, correlation id) to an index in the list, for
+					 * launches that wait */
 	ARRAY(uint32_t) by_thread;	/* indices in the list, in order of thread id and start */
 	uint64_t nr_crowded;		/* number of waits and pieces of work that waits__share()
 					 * left out */
@@ -66,8 +67,8 @@ struct wait_work {			/* one piece of device work */
 	uint32_t correlation_id;
 	uint32_t leaf;			/* the caller's number for the work; not one of
 					 * WAIT_LEAF_* */
-	bool kernel;			/* a kernel: its launch does not wait for it; a call of a
-					 * copy may wait for the copy */
+	bool kernel;			/* the work is a kernel. A kernel's launch does not wait for
+					 * the kernel; a copy's call may wait for the copy */
 };
 
 /* Takes a piece of device work. Return: 0 or -ENOMEM. */
@@ -76,7 +77,7 @@ int waits__work(struct waits *w, const struct wait_work *work);
 /* Return: the wait that the thread with recorded id @thread_id was in at @time_ns, or NULL. */
 const struct wait *waits__at(const struct waits *w, uint32_t thread_id, uint64_t time_ns);
 
-/* Takes the results of waits__share(). The functions return 0, or -errno to stop it. */
+/* Takes the results of waits__share(). The functions return 0, or -errno to stop waits__share(). */
 struct waits_listener {
 	const struct filter *filter;	/* may be NULL */
 	uint64_t start_ns;		/* the filter's times count from this time */

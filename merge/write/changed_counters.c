@@ -11,8 +11,8 @@
 #include "model/feature.h"
 #include "write/student_t.h"
 
-#define LEAST_ERROR	1e-6		/* values are not more exact, relative to themselves */
-#define CHANCE		0.0027		/* probability that a change beyond it is no change: three
+#define LEAST_ERROR	1e-6		/* minimum relative error that is assumed */
+#define CHANCE		0.0027		/* a change counts if it is less probable by chance: three
 					 * standard errors of a normal distribution */
 #define CELL		48
 #define JSON_DIGITS	6

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * changed_counters.h - the counters of kernels that changed by more than their errors
+ * changed_counters.h - finds counters of kernels whose values changed by more than their errors
  *
- * Two sides are compared. Each recording has a value and a standard error for a counter of a
- * kernel, or the value is unknown. A side may have several recordings: its value is their mean. The
- * error of a mean is the error of its values or their spread, whichever is larger. A change counts
- * if chance makes such a change in 0.27 % of counters at most: three standard errors, and more
- * where an error is the spread of few recordings (Student's t). Kernels that a recording cannot
- * tell apart have one common value, which is not compared.
+ * Two sides are compared. For a counter of a kernel, each recording has a value with a standard
+ * error, or the value is unknown. If a side has several recordings, the mean of their values is
+ * compared. The error of a mean follows from the errors of the values or from their spread,
+ * whichever error is larger. A change counts if fewer than 0.27 % of counters would change as much
+ * by chance. That takes a change of three standard errors, or more if an error is the spread of few
+ * recordings (Student's t). Kernels that a recording cannot tell apart have one common value, which
+ * is not compared.
  */
 #ifndef MERGE_CHANGED_COUNTERS_H
 #define MERGE_CHANGED_COUNTERS_H
@@ -23,8 +24,8 @@
 struct json_out;
 
 struct counter_side {
-	uint32_t nr;			/* recordings that know the value */
-	double sum, squares, errors;	/* of the values, their squares, and the squared errors */
+	uint32_t nr;			/* number of recordings in which the value is known */
+	double sum, squares, errors;	/* sums of the values, squares, squared errors */
 	double ns;			/* the time of the kernel */
 };
 
@@ -32,19 +33,21 @@ struct counter_side {
 struct changed_counter {
 	const char *kernel, *counter, *unit;
 	struct counter_side sides[2];
-	bool together;			/* a recording has only a value of several kernels */
-	double change, error;		/* of the means */
+	bool together;			/* a recording has one value for several kernels */
+	double change, error;		/* difference of the means, and its error */
 };
 
 struct changed_counters {		/* starts zeroed */
 	struct strpool strings;
 	struct idmap by_name;
 	ARRAY(struct changed_counter) list;
-	/* since changed_counters__find(), list has the changed counters, and these count others */
+	/*
+	 * changed_counters__find() leaves only the changed counters in list, and sets these members
+	 */
 	size_t nr_compared;		/* counters of both sides, whether they changed or not */
 	size_t nr_unknown;		/* counters that one side does not know */
 	size_t nr_together;
-	bool repeated;			/* a side has several recordings, whose spread shows */
+	bool repeated;			/* a side has several recordings, so the spread is known */
 };
 
 /* Adds the counters of a recording's kernels. Return: 0 or -ENOMEM. */
@@ -54,8 +57,8 @@ int changed_counters__add(struct changed_counters *c, const struct session *s, u
 void changed_counters__find(struct changed_counters *c);
 
 /*
- * Writes a table, unless no side has counters. @t has a stream, a width and whether to use colour.
- * The table has at most @max_rows rows, or all if it is 0. Return: 0 or -ENOMEM.
+ * Writes a table, unless no side has counters. Only the stream, width and colour of @t are set. The
+ * table has at most @max_rows rows, or all rows if @max_rows is 0. Return: 0 or -ENOMEM.
  */
 int changed_counters__print(const struct changed_counters *c, struct table t, uint32_t max_rows);
 

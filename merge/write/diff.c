@@ -249,7 +249,10 @@ static void format_change(char buf[CELL], const struct row *row)
 	snprintf(buf, CELL, "%s%" PRIu64 ".%u%%", sign, tenths / 10, (unsigned int)(tenths % 10));
 }
 
-/* Whether a frame is a launch function. The text leaves it out, because most paths end in one. */
+/*
+ * Whether a frame is a launch function. The text leaves these out, because most paths end in a
+ * launch function.
+ */
 static bool is_launch(const char *name)
 {
 	return !strncmp(name, "cu", 2) && strstr(name, "Launch") && !strchr(name, '(');
@@ -352,7 +355,10 @@ static int print_counters(const struct diff *d, FILE *f, const struct diff_text 
 	struct changed_counters counters = { 0 };
 	int err;
 
-	/* The spread of several runs is unknown here: each side is one sum. --json has it. */
+	/*
+	 * A side here is the sum of its recordings, so the spread of several runs is unknown. The
+	 * output of --json has it.
+	 */
 	if (d->sides[A]->model.inputs.nr > 1 || d->sides[B]->model.inputs.nr > 1)
 		return 0;
 	err = changed_counters__add(&counters, d->sides[A], A) ?:

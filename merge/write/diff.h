@@ -74,8 +74,8 @@ int diff__write_text(const struct diff *d, FILE *f, const struct diff_text *o);
  * @percent: print paths that grew by more than this, or are new
  *
  * A path counts if it grew by at least a thousandth of A's device time; anything less is noise.
- * Prints a line for each of the largest opts.max_rows, and a line with the total number. Return:
- * the total number, or -ENOMEM.
+ * Prints a line with the number of these paths, and a line for each of the opts.max_rows paths that
+ * grew most. Return: the number of these paths, or -ENOMEM.
  */
 int64_t diff__print_grown(const struct diff *d, FILE *f, double percent);
 

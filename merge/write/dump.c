@@ -35,7 +35,7 @@ static void print_text(FILE *f, const char *text)
 	putc('"', f);
 }
 
-/* Prints @bytes of text, in which NULs separate strings, as quoted strings. */
+/* Prints each string in @bytes of text in quotes; NULs separate the strings. */
 static void dump__text(struct dump *d, const char *text, size_t bytes)
 {
 	char *copy = malloc(bytes + 1);
@@ -106,7 +106,7 @@ static void dump__comm(struct dump *d, const char *text)
 
 enum printed {
 	DECIMAL, SIGNED, HEX, REAL, NAME, COMM, UUID, DOMAIN,
-	SKIP,				/* fields from SKIP on are not printed as a single value */
+	SKIP,				/* this and the later kinds are not printed as one value */
 	TEXT, ROWS,
 };
 
@@ -550,8 +550,8 @@ static void dump__label(struct dump *d, const struct xpu_record *rec)
 
 static const struct special {
 	void (*print)(struct dump *d, const struct xpu_record *rec);
-	bool alone;			/* whether it is printed instead of the fields; false: after
-					 * them */
+	bool alone;			/* true: print() replaces the fields; false: print() is
+					 * called after the fields are printed */
 } specials[XPU_RECORD_TYPES] = {
 	[XPU_RECORD_INFO] = { dump__info, false },
 	[XPU_RECORD_MMAP] = { dump__mmap, false },

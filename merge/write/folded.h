@@ -5,20 +5,21 @@
  *	comm;frame;...;cudaLaunchKernel;[GPU_Kernel]name VALUE
  *
  * A line begins with the root; lines are in byte order. struct folded_opts.by selects other roots
- * than the comm, or several. The leaf of a kernel is [GPU_Kernel], or [GPU0_Kernel], [GPU1_Kernel]
- * with several GPUs; others are [GPU_Memcpy]HtoD and [GPU_Memset]. [GPU_Launch_Pending] is a launch
- * whose device work was never seen; [no launch] is the parent of device work whose launch was never
- * seen. In names, ';' becomes ':', control characters become '?', and bytes that are not UTF-8
- * become U+FFFD.
+ * than the comm, or several roots. The leaf of a kernel is [GPU_Kernel], or with several GPUs
+ * [GPU0_Kernel], [GPU1_Kernel] and so on. Other work has leaves such as [GPU_Memcpy]HtoD and
+ * [GPU_Memset]. [GPU_Launch_Pending] is a launch whose device work was never seen; [no launch] is
+ * the parent of device work whose launch was never seen. In names, ';' becomes ':', control
+ * characters become '?', and bytes that are not UTF-8 become U+FFFD.
  *
- * VALUE is device time, summed in ns and rounded once, to the nearest, in the requested unit; or
- * the number of device records or of bytes. Work without time, or with too little to show in the
- * unit, keeps its line with the value 0. So does [GPU_Launch_Pending], except with UNIT_COUNT,
- * where it counts launches.
+ * VALUE is the number of device records, the number of bytes, or the device time. Times are summed
+ * in ns, and the sum is rounded once, to the nearest value in the requested unit. Work without
+ * time, or with less time than the unit can show, keeps its line with the value 0.
+ * [GPU_Launch_Pending] also has the value 0, except with UNIT_COUNT, where the value is the number
+ * of launches.
  *
- * Waits for devices and off-CPU times overlap with the work of devices and other threads, so their
- * sum would count a second of the run several times. They have lines only on request, below a root
- * of their own, [waits].
+ * Waits for devices and off-CPU times overlap with the work of devices and other threads, so a sum
+ * of all lines would count a second of the run several times. Waits and off-CPU times have lines
+ * only on request, below a root of their own, [waits].
  */
 #ifndef MERGE_FOLDED_H
 #define MERGE_FOLDED_H

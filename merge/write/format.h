@@ -77,24 +77,26 @@ struct format {
 
 	/*
 	 * Replaces listen() for formats that write a directory, @path, instead of a file. Events
-	 * are written as they arrive. Return: 0, -ENOMEM, or another -errno, for error(). The
-	 * caller passes *@events, which may be NULL, to free(), even after a failure.
+	 * are written as they arrive. Return: 0, -ENOMEM, or another -errno, whose message
+	 * error() returns. The caller passes *@events, which may be NULL, to free(), even after a
+	 * failure.
 	 */
 	int (*open)(const char *path, const struct session_opts *opts, struct session_sink **sink,
 		    void **events);
-	const char *(*error)(int err);	/* Return: the text for an error of open() */
+	const char *(*error)(int err);	/* Return: the message about an error of open() */
 	/* Return: why a file could not be written; NULL: all were written. */
 	const char *(*failed)(const void *events);
 
 	/*
-	 * Both return 0 or -ENOMEM; an error of @f stays in its error flag. With open(), @f is
-	 * NULL, and -errno is returned for a file that failed() names.
+	 * write() and write_diff() return 0 or -ENOMEM; an error of @f stays in its error flag. In
+	 * formats with open(), @f is NULL, and write() returns -errno if a file could not be
+	 * written; failed() then says why.
 	 */
 	int (*write)(const struct session *s, FILE *f, const struct write_opts *opts, void *events,
 		     struct folded_result *result);
 	int (*write_diff)(const struct diff *d, FILE *f, const struct write_opts *opts,
-			  struct folded_result *result);	/* NULL: the format is not for
-								 * diff */
+			  struct folded_result *result);	/* NULL: diff does not accept the
+								 * format */
 };
 
 #define DECLARE_FORMAT(id, name, suffix)	extern const struct format id##_format;
@@ -122,8 +124,8 @@ const struct named_format *format__named(const struct format *format);
 const struct named_format *format__of_file(const char *path);
 
 /*
- * Whether xpumerge compresses a file with that name, because ".gz" is not part of the format's own
- * suffix.
+ * Whether xpumerge compresses the file @path: its name ends with ".gz", which is not part of the
+ * format's own suffix.
  */
 bool format__compresses(const struct named_format *f, const char *path);
 

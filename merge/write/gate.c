@@ -173,7 +173,7 @@ static int value__cmp(const void *va, const void *vb)
 	       cmp3(a->recording, b->recording) ?: cmp3(b->ns, a->ns);
 }
 
-/* Adds up a recording's values with equal keys, such as the lines of one function. */
+/* Adds up the values of each recording that have equal keys, such as values of one function. */
 static void unite_values(struct gate *g)
 {
 	size_t i, nr = 0;
@@ -190,7 +190,7 @@ static void unite_values(struct gate *g)
 		to->nr += from->nr;
 		if (strcmp(to->path, from->path))
 			strcpy(to->path, to->key);	/* the values are of several lines, so the
-							 * path names none */
+							 * path names no line */
 		free(from->key);
 		free(from->path);
 	}
@@ -285,8 +285,8 @@ static int add_lone(struct gate *g, const struct group *group, struct gate_row *
 
 /*
  * Judges the number of records. If the sides ran different numbers of steps, most paths have
- * g->scale times as many records in B, but work that is done once does not. The verdict must hold
- * with and without this factor.
+ * g->scale times as many records in B, but paths of work that is done once have equally many. The
+ * verdict must hold with and without this factor.
  */
 static enum gate_verdict judge_number(const struct gate *g, const struct group *group,
 				      size_t nr_tests, struct gate_row *row)
@@ -332,8 +332,8 @@ static int ratio__cmp(const void *va, const void *vb)
 }
 
 /*
- * Finds g->scale: the median of the paths' ratios of record numbers, weighted by time. Return: 0 or
- * -ENOMEM.
+ * Computes, for each path, the ratio of its number of records in B to its number in A. Sets
+ * g->scale to the median of these ratios, weighted by time. Return: 0 or -ENOMEM.
  */
 static int find_scale(struct gate *g, const struct group *groups, size_t nr)
 {

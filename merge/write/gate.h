@@ -58,7 +58,8 @@ struct gate {
 	ARRAY(struct gate_row) rows;	/* the judged paths, the worst first */
 	size_t nr_small;		/* number of paths with too small a share to be judged */
 	bool launches_differ;		/* if so, times of threads are not judged */
-	double scale;			/* most paths have this many times as many records in B */
+	double scale;			/* most paths have @scale times as many records in B as in
+					 * A */
 	enum gate_verdict verdict;
 	struct changed_counters counters;	/* of kernels; the verdict does not use them */
 };

@@ -82,7 +82,7 @@ static void print_pair(struct json_out *j, char *line)
 	json_out__close(j, ']');
 }
 
-/* Prints the lines of text that @write writes into the page. */
+/* Prints into the page the lines of text that @write produces. */
 static int print_text(struct json_out *j, const struct session *s, size_t nr,
 		      int (*write)(const struct session *s, size_t nr, FILE *f), line_fn print)
 {
@@ -198,8 +198,8 @@ static int print_side(struct json_out *j, const struct html_side *side)
 	}
 	l = s->sums.loss;
 	/*
-	 * Nearly all recordings have frames without names, and CPU samples in deep recursion are
-	 * below [truncated]. The page need not warn about either.
+	 * Nearly all recordings have frames without names. The graph shows the CPU samples of deep
+	 * recursion below the frame [truncated]. The page need not warn about either.
 	 */
 	l.unsymbolized = l.samples_truncated = 0;
 
@@ -431,8 +431,8 @@ static int key_part__cmp(const void *va, const void *vb, void *ctx)
 }
 
 /*
- * Collects the cells of keys with several cells, which result from split aggregates. Each cell gets
- * its part of the key's time. @cell_of: the cell of each aggregate. Return: 0 or -ENOMEM.
+ * Collects the cells of each key that has several cells because its aggregate was split. Each cell
+ * gets its part of the key's time. @cell_of: the cell of each aggregate. Return: 0 or -ENOMEM.
  */
 static int key_parts__collect(key_parts_t *parts, const struct sums *sums, const uint32_t *cell_of)
 {
@@ -695,7 +695,7 @@ static void print_bins(struct json_out *j, const struct session *s, const struct
 	json_out__close(j, '}');
 }
 
-/* Prints the times of the only side's work, if they are known. Return: 0 or -ENOMEM. */
+/* Prints when the work of the only side ran, if this is known. Return: 0 or -ENOMEM. */
 static int print_times(struct json_out *j, const struct session *s, const struct page *page)
 {
 	const struct times *times = &s->sums.times;

@@ -54,10 +54,11 @@
  *
  * Nodes are in the order of folded lines. Each node comes before its callees, which are one level
  * deeper. A cell has the work of one owner at one node, without callees; "owner" is an index into
- * each member of "owners". Labels are the texts that root frames of --by NAME would have, or -1.
- * Work is named without "[GPU_Kernel]", because its kind says so. The page computes the sums of
- * subtrees, and makes the root frames. "values" has one element for each of "sides": one, or two
- * if recordings are compared. The page multiplies the values by "scale".
+ * each member of "owners". Labels are the texts that root frames of --by NAME would have; the
+ * index of an unknown label is -1. Names of work lack "[GPU_Kernel]", because "kind" says what
+ * work it is. The page computes the sums of subtrees, and makes the root frames. "values" has one
+ * element for each of "sides": one, or two if recordings are compared. The page multiplies the
+ * values by "scale".
  *
  * "times" says when the work of each cell ran, in bins of equal length: its ns in a bin, and the
  * count and the bytes of the work that began in the bin. Call paths without times of their own

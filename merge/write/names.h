@@ -11,8 +11,8 @@
 struct names_result {
 	uint64_t nr_places;		/* places and stacks that were added */
 	uint64_t nr_cut;		/* places and stacks beyond the limit RECORDED_NAMES_MAX */
-	uint64_t nr_left;		/* call paths and source lines that were not looked up in
-					 * time */
+	uint64_t nr_left;		/* call paths and source lines that were not looked up when
+					 * is_over() ended the look-up */
 	uint64_t bytes;			/* number of bytes that the file grows by */
 };
 
@@ -20,7 +20,8 @@ struct names_result {
  * names__write - look up the names that a recording lacks, and write them in the recording's format
  * @r: the recording
  * @opts: where to find files
- * @whole: write a copy of the recording with the names; false: only the names, to append to it
+ * @whole: write a copy of the recording with the names; false: write only the names, to append
+ * them to the recording
  * @is_over: polled often; true ends the look-up early, and the names found so far are written; may
  * be NULL
  * @msgs: gets messages about files and the recording

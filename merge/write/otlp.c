@@ -53,7 +53,7 @@ struct identity {
 /* the profiles of one process */
 struct process_profiles {
 	uint32_t proc;
-	profile_msg *kinds[NR_PROFILE_KINDS];	/* NULL: the process has none */
+	profile_msg *kinds[NR_PROFILE_KINDS];	/* NULL: the process has no such profile */
 	ARRAY(sample_msg *) samples[NR_PROFILE_KINDS];
 };
 
@@ -83,7 +83,8 @@ struct otlp {
 };
 
 /*
- * Return: zeroed memory for a message; never NULL, but once memory is short, all messages share it.
+ * Return: zeroed memory for a message. It is never NULL: once memory is short, all messages share
+ * one dummy.
  */
 static void *otlp__alloc(struct otlp *o, size_t bytes)
 {
@@ -373,7 +374,7 @@ static profile_msg *otlp__profile(struct otlp *o, enum profile_kind kind)
 	p->sample_type = otlp__type(o, kind);
 	p->time_unix_nano = o->time->start_ns;
 	p->duration_nano = o->time->duration_ns;
-	/* All values are exact, except those from samples. */
+	/* All values are exact, except values from samples. */
 	p->period_type = otlp__type(o, kind);
 	p->period = kind == PROFILE_CPU && freq ? 1000000000 / freq : 1;
 	p->profile_id.data = otlp__alloc(o, 16);
@@ -382,7 +383,7 @@ static profile_msg *otlp__profile(struct otlp *o, enum profile_kind kind)
 	return p;
 }
 
-/* Return: the sample with that identity; NULL if it does not exist yet: the caller then adds it. */
+/* Return: the sample with that identity; NULL if it is new, and the caller has to add it. */
 static sample_msg *otlp__same(struct otlp *o, const struct identity *identity)
 {
 	const char *key = strpool__intern(&o->names, (const char *)identity, sizeof(*identity));
@@ -452,7 +453,8 @@ static key_value_msg *otlp__key_value(struct otlp *o, const char *key, const cha
 }
 
 /*
- * Return: the name that OpenTelemetry's conventions give to a label; other labels keep their names.
+ * Return: the name of a label in OpenTelemetry's conventions, or the label's own name if they have
+ * no name for it.
  */
 static const char *label__attribute(uint32_t label)
 {

@@ -12,8 +12,8 @@
 #define GZIP_WINDOW	(15 + 16)	/* the largest window, with gzip's header */
 #define BUFFER_BYTES	(256 * 1024)
 
-#define HANDLER_TRIES	10000		/* number of attempts; limited, because the handler may have
-					 * interrupted the thread that holds the lock */
+#define HANDLER_TRIES	10000		/* number of attempts to take the lock; limited, because the
+					 * handler may have interrupted the thread that holds it */
 
 /*
  * The open outputs of all threads. They are global, because a signal handler has no argument of its

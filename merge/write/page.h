@@ -5,7 +5,7 @@
 
 extern const char page_html[];		/* page/page.html: a line "@DATA@" marks the place of the
 					 * data */
-extern const char page_panels[];	/* elements of features, for the line "@PANELS@" */
+extern const char page_panels[];	/* elements of features; they replace the line "@PANELS@" */
 extern const char page_css[];
 extern const char page_script[];
 

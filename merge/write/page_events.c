@@ -73,7 +73,7 @@ static bool leaves_out(struct page_events *e, uint64_t from_ns, uint64_t end_ns)
 	return true;
 }
 
-/* Adds an event that is left out to the sums of its aggregate. Return: 0 or -ENOMEM. */
+/* Adds a dropped event to the sums for its aggregate. Return: 0 or -ENOMEM. */
 static int page_events__miss(struct page_events *e, uint32_t aggregate, uint64_t ns, uint64_t nr)
 {
 	int err = 0;
@@ -208,7 +208,7 @@ static int holes__dig(struct page_events *e)
 }
 
 /*
- * Drops the events of a list that begin in holes. @miss: called for each dropped event. Sets @err.
+ * Drops each event of @list that begins in a hole. @miss: called for each dropped event. Sets @err.
  */
 #define KEEP(e, list, from, end, miss)						\
 	do {									\
@@ -662,8 +662,8 @@ static int writer__shape(struct events_writer *w, const struct device_event *e, 
 }
 
 /*
- * Writes the shape of a kernel; 0 if it is equal to the last shape of its cell. Return: 0 or
- * -ENOMEM.
+ * Writes the shape of a kernel, or 0 if the last kernel of its cell had the same shape. Return: 0
+ * or -ENOMEM.
  */
 static int write_shape(struct events_writer *w, struct work_track *track,
 		       const struct device_event *e)
@@ -998,7 +998,7 @@ static int write_tracks(struct events_writer *w)
 	err = err ?: put_shapes(w);
 	put_holes(w);
 	put_missing(w);
-	array_free(&w->seen);		/* free memory for the meters */
+	array_free(&w->seen);		/* the meters need the memory */
 	err = err ?: page_meters__write(j, t, w->s, !w->e->nr_left_out);
 	json_out__close(j, '}');
 	json_out__flush(j);

@@ -2,8 +2,8 @@
 /*
  * page_events.h - the single events in the html page, for zooming in time
  *
- * The page's element "xpu-events" is the base64 text of a zlib stream. The stream begins with a
- * JSON text and, before it, the length of this text, in four bytes, little endian:
+ * The page's element "xpu-events" is the base64 text of a zlib stream. The stream begins with the
+ * length of a JSON text, in four bytes, little endian, and this text:
  *
  *	{ "tracks": [ { "what": "work", "gpu": 0, "name": "stream 7", "lane": 0, ... },
  *		      { "what": "calls", "pid": N, "tid": N, "name": "python3", "depth": 0, ... },
@@ -32,11 +32,11 @@
  *		difference of correlation ID
  *	work	start, minus the end of the previous event or the start of its call, whichever is
  *		later; duration, minus the last duration of its cell in this track (at most
- *		UINT32_MAX, at first 0); (cell + 1) * 2, plus 1 if it began before --from, or 0 if
- *		that equals the last value in this track for a call with the same track and the
- *		same index in calls; difference of the number of its call; for copies and sets
- *		only: bytes; for kernels only: 0 if the cell's last kernel in this track had the
- *		same shape, otherwise 1 + the number of the shape, which counts from 1
+ *		UINT32_MAX, at first 0); (cell + 1) * 2, plus 1 if the work began before --from,
+ *		or 0 if this sum equals the last sum in this track for a call with the same track
+ *		and the same index in calls; difference of the number of the work's call; for copies
+ *		and sets only: bytes; for kernels only: 0 if the cell's last kernel in this track
+ *		had the same shape, otherwise 1 + the number of the shape (numbers begin at 1)
  *	spent	start, minus the end of the previous event; length; cell + 1; number of activities
  *		that began there; time minus length
  *
@@ -68,7 +68,7 @@ bool page_events__are_all(const void *events);
 
 /**
  * page_events__write - write the content of the element
- * @events: from page_events__listen(), ended; is sorted and changed
+ * @events: from page_events__listen(), after page_events__end(); are sorted and changed here
  * @cell_of: for each aggregate: the index of its cell in @t->cells
  * @t: sorted
  *

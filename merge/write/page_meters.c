@@ -9,7 +9,7 @@
 
 #define MAX_METER_POINTS	10000
 #define ALL_DIGITS		17
-#define VALUE_DIGITS		7	/* as in other timelines */
+#define VALUE_DIGITS		7	/* as in chrome.c */
 
 /*
  * Replaces the points of each interval of @step_ns or more by one point with their mean, weighted

@@ -89,7 +89,7 @@ static bool is_blank(const char *out)
 	       !strcmp(out, "\xe1\x9a\x80") || !strcmp(out, "\xef\xbb\xbf");
 }
 
-/* Prints @s, with '_' instead of blanks and the characters of @not. */
+/* Prints @s; each blank, and each character that is in @not, becomes '_'. */
 static void print_word(FILE *f, const char *s, const char *not)
 {
 	char out[ESCAPE_MAX];
@@ -138,7 +138,7 @@ static void print_function(FILE *f, const char *name, size_t nr, bool first)
 	}
 }
 
-/* Return: whether the frame is a function of Linux, which callchain.h marks in its name. */
+/* Return: whether the frame is a function of Linux: callchain.h adds _[k] to its name. */
 static bool frame__is_kernel(const struct frame *frame)
 {
 	size_t len = strlen(frame->name);

@@ -8,12 +8,12 @@
  *		0 function (/path/of/file)
  *		...
  *
- * Each device record, CPU sample (cpu-clock) and wait for the device (gpu-wait) is a sample,
- * innermost frame first. A wait has one sample for each kind of work that the device did meanwhile.
- * A call path has one sample (off-cpu) for each off-CPU interval. Samples are in order of time;
- * device work has the time of its launch, if the launch was recorded. The period is the duration in
- * ns, 0 for a launch whose work was never seen. A frame without a name is [unknown] with its
- * address in the file, as perf shows it.
+ * Each device record and each CPU sample (cpu-clock) is a sample, innermost frame first. A wait for
+ * the device has one sample (gpu-wait) for each kind of work that the device did meanwhile. Each
+ * sum of a thread's off-CPU intervals that have the same call path and are close together is one
+ * sample (off-cpu). Samples are in order of time; device work has the time of its launch, if the
+ * launch was recorded. The period is the duration in ns; it is 0 for a launch whose work was never
+ * seen. A frame without a name is shown as in perf: [unknown], and the address in the file.
  *
  * The readers use regular expressions. Therefore blanks and a leading '#' or '{' in thread names,
  * and blanks and parentheses in file names, become '_'. Readers misparse a function that begins

@@ -10,8 +10,8 @@
 #include "perfetto_fields.h"
 #include "util.h"
 
-#define SEQUENCE	1		/* the sequence id, one for all packets, because they have
-					 * one writer */
+#define SEQUENCE	1		/* the sequence id of all packets: the file has only one
+					 * writer */
 
 /* pftrace__intern_text() writes these messages with the field numbers of InternedString. */
 #define SAME_FIELDS(message) \
@@ -35,20 +35,20 @@ enum {
 enum category {
 	CATEGORY_LAUNCH = 1, CATEGORY_KERNEL, CATEGORY_MEMCPY, CATEGORY_MEMSET,
 	CATEGORY_SLICES,		/* the first category of slices; each enum slice_kind has
-					 * one */
+					 * a category */
 };
 enum annotation { ANNOTATION_NONE, ANNOTATION_CORRELATION, ANNOTATION_PATH, ANNOTATION_CAPTURED,
 		  ANNOTATION_BYTES, ANNOTATION_SHAPE, ANNOTATION_NUMBER, ANNOTATION_PART };
 
-/* UUIDs of tracks have the kind in the upper bits, and this number in the lower 32 bits: */
-#define UUID_PROCESS	(1ull << 40)	/* process */
-#define UUID_THREAD	(2ull << 40)	/* thread */
-#define UUID_NO_THREAD	(3ull << 40)	/* the number is the process; for an unknown thread */
-#define UUID_GPU	(4ull << 40)	/* GPU */
-#define UUID_STREAM	(5ull << 40)	/* track number */
-#define UUID_COUNTER	(6ull << 40)	/* the number is the GPU and the counter */
-#define UUID_METER	(7ull << 40)	/* the number of the meter */
-#define UUID_WINDOWS	(8ull << 40)	/* the number is the process; for its capture windows */
+/* The upper bits of a track's UUID are the kind of track, the lower 32 bits are this number: */
+#define UUID_PROCESS	(1ull << 40)	/* the process */
+#define UUID_THREAD	(2ull << 40)	/* the thread */
+#define UUID_NO_THREAD	(3ull << 40)	/* the process; for events whose thread is unknown */
+#define UUID_GPU	(4ull << 40)	/* the GPU */
+#define UUID_STREAM	(5ull << 40)	/* the number of the track, counted over all streams */
+#define UUID_COUNTER	(6ull << 40)	/* the GPU and the counter, as one number */
+#define UUID_METER	(7ull << 40)	/* the meter */
+#define UUID_WINDOWS	(8ull << 40)	/* the process; for its capture windows */
 
 /* a message under construction */
 struct msg {
@@ -578,7 +578,7 @@ static void pftrace__put_event(struct pftrace *p, uint64_t time_ns, unsigned int
 	pftrace__finish_packet(p, TRACE_PACKET__TRACK_EVENT, &p->event);
 }
 
-/* Return: the flow of a launch. @key: its process and correlation id */
+/* Return: the flow id of a launch. @key: the launch's process and correlation id */
 static uint64_t flow_id(uint64_t key)
 {
 	return key + (1ull << 32);
@@ -589,7 +589,7 @@ static uint64_t arrow_id(uint32_t nr)
 	return 1ull << 63 | nr;
 }
 
-/* Counts the arrows of each launch that has more than one. */
+/* For each launch that has several arrows, counts the arrows except the first one. */
 static void pftrace__count_arrows(struct pftrace *p)
 {
 	const struct timeline *t = p->t;

@@ -29,7 +29,7 @@ enum value {
 	NR_VALUES
 };
 
-/* The values of memory profiles, instead of enum value; the order is as in Go's heap profiles. */
+/* Memory profiles have these values instead of enum value, in the order of Go's heap profiles. */
 enum memory_value {
 	VALUE_ALLOC_OBJECTS,
 	VALUE_ALLOC_SPACE,
@@ -521,8 +521,9 @@ static void pprof__sample(struct pprof *p, const struct aggregate *a, uint32_t l
 }
 
 /*
- * The time of a part of a kernel is written twice: as time of the kernel, so that lists of
- * functions include kernels, and as a value for stalls, with the part's place and reason as frames.
+ * Writes the time of a part of a kernel twice. The first sample has it as time of the kernel, so
+ * that lists of functions include kernels. The second sample has it as time of a stall, with the
+ * part's place and reason as frames.
  */
 static void pprof__aggregate(struct pprof *p, const struct aggregate *a, bool numbered)
 {
@@ -545,8 +546,8 @@ static void pprof__aggregate(struct pprof *p, const struct aggregate *a, bool nu
 }
 
 /*
- * Readers assume that the first mapping is the program, so it must be the file of main(), or, if no
- * main() is known, of _start().
+ * Readers assume that the first mapping is the program, so it must be the file that has main(). If
+ * no main() is known, it must be the file that has _start().
  */
 static void pprof__main_mapping(struct pprof *p)
 {

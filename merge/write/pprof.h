@@ -11,9 +11,10 @@
  *	wait/nanoseconds	time off the CPU or waiting for the device, if that was recorded
  *	stall/nanoseconds	time of stalls of kernels, if that was recorded
  *
- * and the labels comm, pid, tid, device, stream, and, with several hosts, host. Labels are strings,
- * which every reader shows. The innermost location is the work that ran, named as in a folded line.
- * Every location has its function: readers need not, and should not, symbolize it themselves.
+ * and the labels comm, pid, tid, device and stream; if there are several hosts, it also has the
+ * label host. Labels are strings, which every reader shows. The innermost location is the work that
+ * ran, named as in a folded line. Every location has its function: readers need not, and should
+ * not, symbolize it themselves.
  *
  * Source: third_party/pprof/profile.proto.
  */

@@ -44,20 +44,20 @@ struct section {
 	size_t row_bytes;
 
 	bool in_bytes;			/* the table is shown if results are bytes, and only then */
-	const char *before;		/* the table in front of which a feature's table is put;
-					 * NULL: it comes after all tables that belong to no
-					 * feature */
+	const char *before;		/* for a feature's table: the name of the table that follows
+					 * it. If this is NULL, the feature's table comes after
+					 * all tables that belong to no feature. */
 	bool on_page;			/* for a feature's table: the html page also has its first
 					 * rows */
 
 	/*
-	 * The option that records such rows, which a message suggests if a recording has none; or
-	 * NULL.
+	 * Says which option records such rows, for the message about a recording without such
+	 * rows; or NULL.
 	 */
 	const char *from;
 	/*
-	 * Return: whether such events were recorded; if so, 0 rows are a valid result. NULL: a
-	 * recording of such events always has rows.
+	 * Return: whether the table's events were recorded; if so, 0 rows are a valid result. NULL:
+	 * a recording of these events always has rows.
 	 */
 	bool (*was_recorded)(const struct session *s);
 
@@ -116,8 +116,8 @@ int section_rows__times(const struct section_rows *rows, const struct stats *ns,
 	}
 
 /*
- * These find the first row of a table: its name or call path, and its "time %". *@name is NULL if
- * the table has no rows; the caller frees a call path. Return: 0 or -ENOMEM.
+ * These find the first row of a table: its name or call path, and its "time %". *@name or *@path is
+ * NULL if the table has no rows; the caller frees *@path. Return: 0 or -ENOMEM.
  */
 int kernels__largest(const struct session *s, const char **name, uint64_t *permille);
 int launch_sites__largest(const struct session *s, char **path, uint64_t *permille);

@@ -2,8 +2,8 @@
 /*
  * shorten.h - fits names and call paths into a column so that different texts look different
  *
- * The texts are the cells of one column, and safe for a terminal (escape.h). Widths are columns of
- * a terminal, where some characters take two.
+ * The texts are the cells of one column, and safe for a terminal (escape.h). Widths are in columns
+ * of a terminal; some characters take two columns.
  */
 #ifndef MERGE_SHORTEN_H
 #define MERGE_SHORTEN_H

@@ -92,8 +92,8 @@ static void cell__format(char *buf, size_t size, const struct table *t, const st
 }
 
 /*
- * Prints a name, with ' before a name that looks like a formula: recorded programs choose names,
- * and a spreadsheet would evaluate the formula.
+ * Prints a name. A name that looks like a formula gets an apostrophe in front of it, because
+ * recorded programs choose names, and a spreadsheet would evaluate the formula.
  */
 static void print_csv(FILE *f, const char *s)
 {

@@ -10,10 +10,10 @@
  * columns of the highest rank are left out, and names and call paths are cut so that their
  * differences can be seen.
  *
- * CSV (RFC 4180, except for line ends) begins a table with a line for its name and a line of column
- * keys, and ends it with an empty line; a table that is written alone has only keys and rows. JSON
- * has a member with the table's name, an array of objects. Both have integers of ns and bytes,
- * whatever the unit for people is.
+ * In CSV (RFC 4180, except for line ends), a table begins with a line for its name and a line of
+ * column keys, and ends with an empty line; a table that is written alone has only keys and rows.
+ * In JSON, a table is a member with the table's name, whose value is an array of objects. In both,
+ * times and sizes are integers in ns and bytes, whatever unit people see.
  */
 #ifndef MERGE_TABLE_H
 #define MERGE_TABLE_H
@@ -95,8 +95,8 @@ int table__end(struct table *t);
 bool column__is(const struct column *c, const char *name);
 
 /*
- * Formats a time for people: with @human in the unit that fits, otherwise in @unit: UNIT_NS,
- * UNIT_US or UNIT_MS.
+ * Formats a time for people: if @human is set, in the unit that fits, otherwise in @unit (UNIT_NS,
+ * UNIT_US or UNIT_MS).
  */
 void table__format_time(char *buf, size_t size, uint64_t ns, bool human, enum unit unit);
 

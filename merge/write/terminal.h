@@ -24,9 +24,9 @@ bool terminal__has_codes(void);
 /**
  * pager__start - let a pager show standard output and standard error
  *
- * Works as in git. A pager is only used if standard output is a terminal: $PAGER, which a shell
- * runs, or less if it is unset; no pager if it is "" or "cat". Sets LESS to FRX and LV to -c if
- * they are unset: less then ends at once if everything fits.
+ * Works as in git. A pager is used only if standard output is a terminal. The pager is $PAGER,
+ * which a shell runs, or less if PAGER is unset. If PAGER is "" or "cat", no pager is used. Sets
+ * LESS to FRX and LV to -c if they are unset: less then ends at once if everything fits.
  *
  * Return: the pager's process, for pager__finish(), or 0 if no pager was started.
  */

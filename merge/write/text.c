@@ -165,8 +165,8 @@ void text__write_messages(const struct session *s, FILE *f, const char *prefix)
 /* ---- lines that may be wider than the terminal ----------------------------------------------- */
 
 /*
- * Writes lines; a line wider than @width continues on further lines, which are indented by two
- * more.
+ * Writes lines. A line wider than @width continues on further lines, which are indented by two more
+ * columns.
  */
 static void print_wrapped(FILE *f, const char *text, size_t width)
 {

@@ -32,7 +32,8 @@ bool text__has_column(const char *table, const char *column, bool in_bytes);
 #define TEXT_MAX_COLUMNS	512	/* larger than the number of columns of all tables */
 
 /*
- * Fills @keys with the column keys of a table, or of all tables if @table is NULL; ended by NULL.
+ * Fills @keys with the column keys of a table, or of all tables if @table is NULL. A NULL follows
+ * the last key.
  */
 void text__columns(const char *table, const char *keys[TEXT_MAX_COLUMNS]);
 
@@ -43,9 +44,9 @@ bool text__is_in_bytes(const char *table);
 const char *const *text__tables(void);
 
 /*
- * Writes all of @s, which was made with stats. Sets *@no_rows if the table of @opts has no rows, or
- * no table with rows has the column to sort by. Return: 0 or -ENOMEM; an error of @f stays in its
- * error flag.
+ * Writes the summary of @s, or only the tables that @opts requests; @s was made with stats. Sets
+ * *@no_rows if the table of @opts has no rows, or if no table with rows has the column to sort by.
+ * Return: 0 or -ENOMEM; an error of @f stays in its error flag.
  */
 int text__write(const struct session *s, FILE *f, const struct text_opts *opts, bool *no_rows);
 

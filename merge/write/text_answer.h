@@ -9,8 +9,8 @@
 
 /*
  * Writes three lines: how long the program took and how busy the GPUs were; who waited for whom;
- * the largest kernel and the largest call path. @width: width of the terminal, 0: none. Return: 0
- * or -ENOMEM.
+ * the largest kernel and the largest call path. @width: width of the terminal; 0: unlimited.
+ * Return: 0 or -ENOMEM.
  */
 int text__write_answer(const struct session *s, FILE *f, unsigned int width);
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 /*
- * Rows are pointers to statistics, either of one leaf, owned by the session, or in a struct
- * leaf_sum, which adds up leaves that have the same name on several GPUs.
+ * Each row is a pointer to statistics. The session owns the statistics of a single leaf. If leaves
+ * on several GPUs have the same name, the row points into a struct leaf_sum, which adds them up.
  */
 struct leaf_sum {
 	struct leaf_stats stats;
@@ -112,8 +112,8 @@ static int leaf_row__add(const struct session *s, struct leaf_stats **row,
 }
 
 /*
- * Collects the sorted rows of kernels, or, without @kernels, of copies and sets. Return: 0 or
- * -ENOMEM.
+ * Collects sorted rows: if @kernels is set, the rows of kernels, otherwise the rows of copies and
+ * sets. Return: 0 or -ENOMEM.
  */
 static int leaf_rows__collect(struct section_rows *to, bool kernels,
 			      int (*cmp)(const void *, const void *, void *))
@@ -402,7 +402,7 @@ static const struct column devices_columns[] = {
 
 SECTION(devices, struct gpu *);
 
-/* Compares by device; the busiest stream comes first. */
+/* Orders streams by device; the busiest stream of a device comes first. */
 static int stream__cmp(const void *va, const void *vb, void *ctx)
 {
 	const struct stream *a = *(const struct stream *const *)va;

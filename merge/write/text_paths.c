@@ -11,9 +11,9 @@
 
 /* a row of a table: the sums of one group of aggregates */
 struct row {
-	uintptr_t group[3];		/* identifies the row's group: aggregates with equal values
-					 * have one row; for launch paths, the last number is odd
-					 * for pending launches */
+	uintptr_t group[3];		/* identifies the row's group: aggregates with the same
+					 * three numbers have one row; in the table of launch paths,
+					 * the last number is odd for pending launches */
 	const struct aggregate *a;	/* one of the group's aggregates; its names are the row's
 					 * names */
 	uint64_t nr;
@@ -21,7 +21,7 @@ struct row {
 	uint64_t min_ns, max_ns, whole_ns;	/* full durations of the group's records */
 	uint32_t leaf;			/* the work that took most of the row's time; NO_INDEX: no
 					 * work */
-	uint32_t nr_more;		/* number of other names of work */
+	uint32_t nr_more;		/* number of names of the row's other work */
 };
 
 /* a part of a row: the work of one leaf */
@@ -184,8 +184,8 @@ static uint32_t stack__nr_own(const struct stack *stack, const char *kernel)
 }
 
 /*
- * Return: the end of the frames from @i on that people see as one frame: nameless frames of one
- * library.
+ * Return: the end of the frames that people see as one frame, which begin with frame @i: nameless
+ * frames of one library.
  */
 static uint32_t stack__run_end(const struct stack *stack, uint32_t i, uint32_t nr)
 {
@@ -313,7 +313,7 @@ static char *launch_site__work(const struct session *s, const struct row *row)
 
 /*
  * Finds the number of a process's group: processes with the same texts for --by are one group.
- * @known: the number, counted from 1 in order of appearance; 0 if the process is new
+ * @known: 0 if the process is new; set to the number, which counts from 1 in order of appearance
  *
  * Return: 0 or -ENOMEM.
  */
@@ -397,7 +397,7 @@ static const struct column launch_sites_columns[] = {
 
 SECTION(launch_sites, struct row);
 
-/* Removes from @path the callees of the frame stack__place(), which are library functions. */
+/* Cuts @path after the frame stack__place(): the callees of this frame are library functions. */
 static void launch_site__cut(const struct session *s, const struct row *row, char *path)
 {
 	const struct stack *stack = s->model.chains.v[row->a->chain].stack;

@@ -10,7 +10,7 @@
 struct line {
 	const char *name;		/* interned */
 	const struct aggregate *last;	/* the aggregate that was added last; a recursive line
-					 * counts once in it */
+					 * counts only once in an aggregate */
 	uint64_t nr;			/* number of records that the line launched itself */
 	uint64_t own_ns;		/* time of these records */
 	uint64_t total_ns;		/* own_ns plus the time of records launched below the

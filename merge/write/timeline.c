@@ -156,9 +156,9 @@ static int slice__cmp(const void *va, const void *vb)
 typedef size_t (*event_key_fn)(const void *event, const void *ctx);
 
 /*
- * Sorts @v, stably, by the key of each event, a number below @nr_keys.
- * Return: 0 or -ENOMEM. *@spare: NULL, or an array of the same size. It may be swapped with *@v;
- * the caller frees both.
+ * Sorts the events of @v stably by their keys, which are numbers below @nr_keys. *@spare: NULL, or
+ * an array of the same size, which may be swapped with *@v; the caller frees both arrays.
+ * Return: 0 or -ENOMEM.
  */
 static int distribute(void **v, void **spare, size_t nr, size_t size, size_t nr_keys,
 		      event_key_fn key, const void *ctx)
@@ -677,7 +677,8 @@ unsigned int timeline__nr_counters(void)
 
 /*
  * Finds the feature of a counter, and changes *@what to the counter's index among the feature's
- * counters. Return: these counters; NULL: *@what is an enum timeline_counter, and unchanged.
+ * counters. Return: the feature's counters; NULL if *@what is an enum timeline_counter, which stays
+ * unchanged.
  */
 static const struct feature_counters *counters__of(unsigned int *what)
 {

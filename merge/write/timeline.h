@@ -48,8 +48,8 @@ struct device_event {
 					 * NO_INDEX */
 	uint32_t shape : 28;		/* as in struct work; SHAPE_UNSEEN: unknown */
 	bool orphan : 1;
-	bool first : 1;			/* the record was collected first for its launch; it need
-					 * not be the earliest */
+	bool first : 1;			/* of the launch's records, this one was collected first;
+					 * it need not be the earliest */
 	bool is_part : 1, began_before : 1;	/* both as in struct work */
 };
 
@@ -85,7 +85,7 @@ struct timeline {
 struct timeline *timeline__new(void);
 void timeline__free(struct timeline *t);
 
-/* Makes the timeline, for struct format.listen() of timeline formats. */
+/* Makes a timeline; timeline formats use this function as format.listen(). */
 void *timeline__listen(struct session_sink **sink);
 void timeline__drop(void *events);
 
@@ -122,7 +122,7 @@ const char *timeline_counter__name(unsigned int what);
 int timeline__count(const struct timeline *t, const struct session *s, uint32_t gpu,
 		    unsigned int what, counter_points_t *points);
 
-/* walks the values over time of all features; zero it first */
+/* the state of a walk over the meters of all features; zero it first */
 struct meter_walk {
 	unsigned int feature;
 	size_t nr;
@@ -175,8 +175,8 @@ void track_walk__exit(struct track_walk *w);
 uint32_t timeline__tid(const struct session *s, uint32_t thread);
 
 /*
- * Return: the number by which viewers order processes and GPUs, for a process with a rank; 0 for a
- * process without a rank.
+ * Return: for a process with a rank, the number by which viewers order processes and GPUs; for a
+ * process without a rank, 0.
  */
 uint32_t timeline__sort_index(const struct session *s, uint32_t proc);
 

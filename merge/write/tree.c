@@ -10,7 +10,7 @@
 
 enum { FILE_UNKNOWN, FILE_SEVERAL };
 
-/* Aggregates with equal owner, proc, gpu and range have one owner. */
+/* Aggregates with the same owner, proc, gpu and range have one owner in the tree. */
 struct owner_key {
 	uint32_t owner, proc, gpu, range;
 	uint32_t idx;			/* the owner's index in tree.owners */
@@ -485,7 +485,7 @@ static int adder__place(struct adder *a, const struct leaf_place *place, enum le
 	       tree__descend(a->tree, node, frame);
 }
 
-/* Descends from the root frames to *@node, an aggregate's work. Return: 0 or -ENOMEM. */
+/* Moves *@node from the root frames down to an aggregate's work. Return: 0 or -ENOMEM. */
 static int adder__descend(struct adder *a, const struct aggregate *agg, uint32_t *node)
 {
 	const struct session *s = a->session;

@@ -2,13 +2,13 @@
 /*
  * tree.h - all call paths as one tree, with the work under each path
  *
- * Below the root, which has no frame of its own, are the names of threads, or other requested
- * properties, then their call paths, then the work that ran: "[GPU_Kernel]name". Frames are named
- * as in folded stacks; siblings with equal names are one node, as for readers of folded lines.
+ * The root has no frame of its own. Below the root are the names of threads, or other requested
+ * properties, then the call paths, then the work that ran: "[GPU_Kernel]name". Frames are named as
+ * in folded stacks; siblings with equal names are one node, as for readers of folded lines.
  *
  * In a tree without root frames, each cell has an owner (struct tree_owner), so that a reader can
- * put any property of the owner at the root. Work is then named without "[GPU_Kernel]", which its
- * kind says.
+ * put any property of the owner at the root. Names of work are then without "[GPU_Kernel]", because
+ * the kind of the work says the same.
  *
  * A tree has two sides, so that two recordings can be compared; a single recording is side 0.
  */
@@ -93,8 +93,8 @@ struct tree {
 						 * tree_cell.value of its cell */
 	struct idmap by_file, by_label;
 	struct hashes by_name, by_edge, by_cell;	/* the hashes of frames, nodes, cells */
-	struct idmap by_work[TREE_SIDES];	/* map (chain, leaf) to a node; used without frames
-						 * at the root */
+	struct idmap by_work[TREE_SIDES];	/* map (chain, leaf) to a node; used only if no
+						 * frames are at the root */
 	struct hashes by_owner, by_range;
 	uint64_t secret;
 };
@@ -107,7 +107,7 @@ void tree__exit(struct tree *t);
  * tree__add - add all sums of a session
  * @t: initialized, not sorted yet
  * @s: processed
- * @side: which side its values count for
+ * @side: the side to which the session's values are added
  * @by: the properties that frames at the root show; NULL: cells have owners instead
  * @owners: properties that owners have: 1 << enum by, or'ed
  *
@@ -132,7 +132,7 @@ int tree__add_path(struct tree *t, unsigned int side, const struct tree_path *pa
 
 /**
  * tree__add_rest - add a node whose value is 0, for work that has no node of its own
- * @like: an aggregate of the node's kind and device; the node has no other properties of its owner
+ * @like: an aggregate whose kind and device the node gets; its owner has no other properties
  * @value: set to tree_cell.value of the node's cell
  *
  * Return: 0 or -ENOMEM.

@@ -138,7 +138,7 @@ int twofiles_out__write_stacks(struct twofiles_out *t, const struct session *s, 
 		stack = s->model.chains.v[e->launch.chain].stack;
 		fprintf(f, "%" PRIu64 " ", e->launch.time_ns);
 		print_comm(f, e->launch.comm);
-		/* Recordings do not have the launch's CPU. */
+		/* A recording does not say on which CPU a launch ran. */
 		fprintf(f, " %" PRIu32 " %" PRIu32 " 0 ", session__pid(s, e->key),
 			session__tid(s, e));
 		for (i = 0; i < stack->nr; i++) {
@@ -195,7 +195,7 @@ static const char *session__api(const struct session *s, const struct launch_eve
 
 static void put_launch(struct json_out *j, const struct session *s, const struct launch_event *e)
 {
-	/* Not all launches have durations, so print none. */
+	/* Not every launch has a duration, so print 0 for each launch. */
 	put_event(j, "Runtime: ", session__api(s, e), "CUDA_Runtime", e->launch.time_ns, 0);
 	put_number(j, "tid", session__tid(s, e));
 	put_number(j, "pid", session__pid(s, e->key));

@@ -19,7 +19,8 @@ void *twofiles_out__listen(struct session_sink **sink);
 void twofiles_out__drop(void *events);
 
 /*
- * These write one of the files. Each returns 0 or -ENOMEM; an error of @f stays in its error flag.
+ * Each of these functions writes one of the files. Return: 0 or -ENOMEM; an error of @f stays in
+ * its error flag.
  */
 int twofiles_out__write_stacks(struct twofiles_out *t, const struct session *s, FILE *f);
 int twofiles_out__write_events(struct twofiles_out *t, const struct session *s, FILE *f);

@@ -208,7 +208,7 @@ static inline void return_word__set(struct return_word *w, uint64_t at, uint64_t
 
 /*
  * Return: the address of the return address in a frame that ends at @cfa. return_word__value()
- * returns the return address itself; @ip is the stripped address.
+ * returns the return address itself; the parameter @ip of that function is the stripped address.
  */
 static inline uint64_t return_word__at(const struct return_word *w, uint64_t cfa)
 {

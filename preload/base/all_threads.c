@@ -19,10 +19,10 @@
 #include "base/number.h"
 
 #define LOOK_PAUSE_NS	2000000
-#define NR_ASLEEP	3	/* how many times a thread must be found asleep: once, it may only
-				 * have waited for a lock or a page */
-#define MOVED_NS	5000000	/* CPU time after which a thread has moved; even the first callback
-				 * takes less */
+#define NR_ASLEEP	3	/* how many times a thread must be found asleep: a single sleep may
+				 * be a wait for a lock or a page */
+#define MOVED_NS	5000000	/* a thread that has used this CPU time has moved; even the first
+				 * callback takes less time */
 #define BLIND_PAUSE_NS	20000000	/* how long to wait if threads cannot be listed */
 
 struct other {

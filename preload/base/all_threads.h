@@ -13,8 +13,8 @@
  * thread has used some ms of CPU time, sleeps in the kernel, or has ended. Makes system calls for
  * each thread, so threads that launch must not call it. Gives up after @timeout_ns.
  *
- * Return: how many threads have not left that code; -errno if the threads cannot be listed, after a
- * pause.
+ * Return: how many threads have not left that code. If the threads cannot be listed, pauses and
+ * returns -errno.
  */
 int all_threads__wait_moved(uint64_t timeout_ns);
 

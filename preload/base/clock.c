@@ -30,8 +30,9 @@ static unsigned int nr_steady;
 static atomic_uint_fast64_t rate;
 
 /*
- * Whether ticks are the same on all CPUs, at all clock rates, asleep and awake. Linux knows best,
- * so this checks whether Linux's own clock source uses the counter.
+ * Whether the counter shows the same ticks on all CPUs, and runs at one rate at all CPU frequencies
+ * and in sleep states. Linux knows best, so this checks whether Linux's own clock source uses the
+ * counter.
  */
 static bool is_usable(void)
 {

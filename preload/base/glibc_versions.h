@@ -2,10 +2,10 @@
 /*
  * glibc_versions.h - makes the shim use the symbol versions that glibc 2.28 has
  *
- * A compiler option includes it in every file of the shim, so that a shim built with a newer
- * library loads into a process with an older library. glibc 2.32 to 2.34 gave these functions a new
- * version when it moved them into libc.so.6 from the libraries that preload/imports.txt names; the
- * functions are the same. Functions without an old version are in libc.h.
+ * A compiler option includes this header in every file of the shim, so that a shim built with a
+ * newer library loads into a process with an older library. glibc 2.32 to 2.34 gave these functions
+ * a new version when it moved them into libc.so.6 from the libraries that preload/imports.txt
+ * names; the functions are the same. Functions without an old version are in libc.h.
  */
 #ifndef XPU_PRELOAD_GLIBC_VERSIONS_H
 #define XPU_PRELOAD_GLIBC_VERSIONS_H
@@ -13,7 +13,7 @@
 #if (defined(__x86_64__) || defined(__aarch64__)) && !defined(__ASSEMBLER__)
 #ifdef __x86_64__
 #define XPU_OLD(name, version)	__asm__(".symver " #name "," #name "@GLIBC_" #version)
-#else			/* the architecture's first version of glibc has all of them */
+#else			/* glibc 2.17, the first version for aarch64, has all these functions */
 #define XPU_OLD(name, version)	__asm__(".symver " #name "," #name "@GLIBC_2.17")
 #endif
 

@@ -36,8 +36,8 @@ struct launcher_labels {
  *
  * Numbers come from the innermost launcher that gives a rank. From the inside out, launchers are:
  * torchrun or a program that sets its variables, JAX, Open MPI, MVAPICH, PMI (MPICH and Intel),
- * PMIx, Slurm. An outer launcher adds missing numbers only if its rank is equal, since both then
- * number the same processes.
+ * PMIx, Slurm. An outer launcher adds missing numbers only if it gives the same rank, since both
+ * launchers then number the same processes.
  */
 void launcher_labels__read(struct launcher_labels *all, char *(*get)(const char *name));
 

@@ -25,8 +25,8 @@ extern __typeof__(dladdr1) dladdr1 WEAK;
 extern void *__libc_stack_end WEAK;
 
 /*
- * Declared here, because pthread_atfork() and at_quick_exit() would call these through symbols that
- * are not weak.
+ * Declared here, because pthread_atfork() and at_quick_exit() would call these functions through
+ * symbols that are not weak.
  */
 extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
 			     void *dso) WEAK;

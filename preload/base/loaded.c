@@ -109,8 +109,8 @@ struct symbol symbol__find(const char *name)
 	struct search s = { .name = name };
 	sigset_t old;
 
-	signals__block(&old);		/* a signal handler may launch, and so take the lock of this
-					 * list */
+	signals__block(&old);		/* a signal handler may launch, and so take the lock of the
+					 * list of objects */
 	dl_iterate_phdr(look_into, &s);
 	signals__restore(&old);
 	return s.found;

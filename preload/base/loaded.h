@@ -4,7 +4,7 @@
  *
  * Unlike dlsym(), these functions never wait for an object that is being loaded: the dynamic loader
  * holds the lock of dlsym() while constructors run, and a constructor may run for a long time, or
- * end the program. Objects without DT_GNU_HASH have no symbols here.
+ * end the program. They find no symbols in objects without DT_GNU_HASH.
  */
 #ifndef XPU_PRELOAD_LOADED_H
 #define XPU_PRELOAD_LOADED_H

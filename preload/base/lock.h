@@ -2,8 +2,8 @@
 /*
  * lock.h - a mutex that the program's threads take, too
  *
- * A signal handler may launch or open a range, and so take any of the shim's locks, on a thread
- * that already holds one. So a thread that holds a lock blocks signals.
+ * A signal handler may launch or open a range, and so take any of the shim's locks, even if the
+ * interrupted thread already holds that lock. So a thread that holds a lock blocks signals.
  */
 #ifndef XPU_PRELOAD_LOCK_H
 #define XPU_PRELOAD_LOCK_H

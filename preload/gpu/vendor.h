@@ -14,10 +14,10 @@
  *	life/life.h		the runtime is used
  *	life/states.h		the vendor has to let go, or may come back
  *
- * The vendor's API has a number, a line in the ENUM(xpu_api) of records.def. The number is part of
- * each domain, XPU_WITH_API(), and is passed along with device work and with the definitions of
- * devices and streams. The vendor chooses the ids of launches, graph nodes, contexts and streams,
- * which need to be unique only within the vendor.
+ * The vendor's API has a number, defined by a line of ENUM(xpu_api) in records.def. The number is
+ * part of each domain (see XPU_WITH_API()), and is passed along with device work and with the
+ * definitions of devices and streams. The vendor chooses the ids of launches, graph nodes, contexts
+ * and streams, which need to be unique only within the vendor.
  */
 #ifndef XPU_PRELOAD_VENDOR_H
 #define XPU_PRELOAD_VENDOR_H
@@ -57,7 +57,7 @@ struct vendor {
 	 * ignored until launcher__enable(true).
 	 */
 	enum gpu_state (*open)(const struct gpu_wants *wants);
-	/* Called once launches are recorded, if launches are wanted. May be NULL. */
+	/* Called when recording of launches has begun, if launches are wanted. May be NULL. */
 	void (*begin)(void);
 	/* Called when all recording has begun and the definitions were sent. May be NULL. */
 	void (*has_begun)(void);
@@ -110,7 +110,7 @@ struct vendor {
 	void (*look)(void);
 	/* Return: the available work, for pack(); or NULL. Called before launches are sent. */
 	void *(*take)(void);
-	/* Sends work that was taken, by wire__work(), under the lock of sender.h. */
+	/* Sends the taken work through wire__work(). Called under the lock of sender.h. */
 	void (*pack)(void *taken);
 	/* Called when the packed work was sent. @last: recording stops for now. May be NULL. */
 	void (*drained)(bool any, bool last);
@@ -124,7 +124,7 @@ struct vendor {
 	/* ---- the process's end; each may be NULL ---- */
 
 	void (*exiting)(void);
-	/* Called when only messages will still be sent. @heard: whether somebody receives them. */
+	/* Called when nothing is left to send except messages. @heard: whether somebody listens. */
 	void (*over)(bool heard);
 };
 

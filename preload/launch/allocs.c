@@ -51,8 +51,8 @@ void allocs__start(bool late)
 	atomic_store(&is_late, late);
 	atomic_store(&allocs__order_at_start, atomic_load(&allocs__last.last));
 	/*
-	 * START gives the number from which every event is recorded, so recording begins before it
-	 * is sent.
+	 * START gives the number from which every event is recorded, so recording must begin before
+	 * START is sent.
 	 */
 	atomic_store(&allocs__on, true);
 	tell_start();

@@ -36,8 +36,8 @@ static inline bool allocs__are_on(void)
 }
 
 /*
- * Every thread writes it with each event, so it has cache lines of its own: no other data should
- * wait for them.
+ * Every thread writes this counter at each event, so the counter has cache lines of its own:
+ * accesses to other data should not wait for it.
  */
 extern struct allocs_order {
 	_Alignas(128) atomic_uint_fast64_t last;
@@ -74,7 +74,7 @@ struct alloc_call {
 		uint64_t order;		/* the event's number; 0: unused */
 		uint32_t id;		/* the vendor's id of the call */
 	} frees[4];
-	uint64_t device;		/* for the vendor, to keep the last context's device; 0:
+	uint64_t device;		/* the vendor stores the last context's device here; 0:
 					 * none */
 };
 

@@ -13,9 +13,9 @@
 #define NR_ENTRIES	248u		/* as one record they take 4 KB in the recorder's ring */
 
 /*
- * If the frame of a new call is at the frame of the open call, or further up the stack, the open
- * call was left by a jump. A frame of another domain may be up to this many bytes further up
- * without a jump.
+ * The open call was left by a jump, such as longjmp(), if a new call has the same frame address, or
+ * a frame further up the stack. If the new call is in the other domain, its frame may be less than
+ * this many bytes further up without a jump.
  */
 #define OTHER_DOMAIN_BYTES	16384
 
@@ -218,7 +218,7 @@ size_t call_log__bytes(void)
 	return sizeof(struct call_log);
 }
 
-/* Reads the clock, for the entries in the log and for the next entries. The caller holds busy. */
+/* Reads the clock, for the entries in the log and for the next entries. The caller has set busy. */
 static void call_log__read_clock(struct call_log *l)
 {
 	unsigned int next = !l->clock;
@@ -285,7 +285,7 @@ static struct xpu_record_calls *add(struct xpu_record_calls *r, void *out,
 	return r;
 }
 
-/* Sends the log's entries. The caller holds busy. */
+/* Sends the log's entries. The caller has set busy. */
 static void send(struct call_log *l)
 {
 	uint64_t head = __atomic_load_n(&l->head, __ATOMIC_ACQUIRE), i;
@@ -316,7 +316,7 @@ void call_log__discard(struct call_log *l)
 	call_log__leave(l);
 }
 
-/* Sends one call at once, because the log is full and another thread is sending it. */
+/* Sends @e without logging it, because the log is full and another thread is sending the log. */
 static void send_alone(struct call_log *l, const struct call_entry *e)
 {
 	const struct xpu_clock *clock = &l->clocks[__atomic_load_n(&l->clock, __ATOMIC_ACQUIRE)];
@@ -362,8 +362,8 @@ static inline void log_call(struct call_log *l, uint64_t end)
 }
 
 /*
- * Whether the open call was left by a jump: whether it cannot enclose the new call @cbid, whose
- * callback has @frame.
+ * Whether the open call cannot enclose the new call @cbid, and so must have been left by a jump.
+ * @frame: an address in the stack frame of the new call's callback
  */
 static bool was_left(const struct call_log *l, uint16_t cbid, const void *frame)
 {

@@ -9,8 +9,9 @@
  * not recorded separately.
  *
  * A log is sent as an XPU_RECORD_CALLS when it is full, and with the thread's log of launches.
- * Calls in progress when the recording begins, or when it ends before the program, are not
- * recorded; calls that the end of a thread or of the process cuts off are counted.
+ * Calls in progress when the recording begins are not recorded, and neither are calls in progress
+ * when the recording ends before the program. Calls that are cut off by the end of a thread or of
+ * the process are counted.
  */
 #ifndef XPU_PRELOAD_CALLS_H
 #define XPU_PRELOAD_CALLS_H
@@ -67,7 +68,7 @@ void calls__repeat_definitions(void);
 
 struct call_log;
 
-/* Return: the bytes of a log, for which the caller maps zeroed pages. */
+/* Return: the size of a log in bytes. The caller maps zeroed pages for the log. */
 size_t call_log__bytes(void);
 
 /* Initializes @l; called by the thread itself. */
@@ -77,7 +78,7 @@ void call_log__start(struct call_log *l);
  * call_log__begin, call_log__end - note that a call begins and ends
  * @l: the calling thread's log
  * @cbid: as in struct xpu_call
- * @id: its correlation id
+ * @id: the call's correlation id
  * @frame: an address in the stack frame of the vendor's callback
  *
  * May be called in signal handlers, too.

@@ -17,7 +17,8 @@
 #include "xpu_record.h"
 
 /*
- * Bytes of an API's marks. Any 255 successive ids of those that share a byte have different marks.
+ * Number of bytes for the marks of an API. Ids that are equal modulo this number share a byte; 255
+ * such ids in a row have different marks.
  */
 #define CAPTURE_MARKS	(1u << 22)
 

@@ -147,7 +147,7 @@ static uint64_t take_encoded(struct bytes *b, uint8_t enc)
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-/* Return: from the linker's sorted table, the FDE whose range may contain @pc; or NULL. */
+/* Return: the FDE in the linker's sorted table whose range may contain @pc; or NULL. */
 static const uint8_t *search_table(const uint8_t *hdr, const uint8_t *end, uint64_t pc)
 {
 	struct bytes b = { hdr, end, false };
@@ -490,7 +490,7 @@ int cfi__find(uint64_t pc, struct cfi_row *row)
 		return err;
 	memset(row, 0, sizeof(*row));
 	if (!CFI_RA_IN_REGISTER)
-		row->regs[CFI_RA].how = CFI_UNDEFINED;	/* unless instructions say where it is */
+		row->regs[CFI_RA].how = CFI_UNDEFINED;	/* instructions may say where RA is */
 	row->signal = e.signal;
 	row->start = e.pc;
 	row->end = e.pc + e.range;

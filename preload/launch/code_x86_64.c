@@ -50,7 +50,7 @@ bool code__read_epilogue(const uint8_t *at, const uint8_t *end, struct cfi_row *
 	int32_t imm;
 	uint8_t reg;
 	int i;
-	/* DWARF's numbers of the registers that a callee saves, by the machine's numbers. */
+	/* DWARF's numbers of the callee-saved registers; the index is the processor's number. */
 	static const uint8_t saved[16] = { [3] = CFI_RBX, [5] = CFI_BP, [12] = 12, [13] = 13,
 					   [14] = 14, [15] = 15 };
 

@@ -3,9 +3,9 @@
  * generation.h - tells whether the process's code has changed
  *
  * The dynamic loader counts the objects that it has mapped. Facts about code stay valid while the
- * count is unchanged: another object can be at the address of an unloaded object only if it was
- * loaded since. The count is read directly, since dl_iterate_phdr() would take the loader's lock.
- * The counter has no name; generation__find() finds its address.
+ * count is unchanged: if another object is at the address of an unloaded object, a load was counted
+ * meanwhile. The count is read directly, since dl_iterate_phdr() would take the loader's lock. The
+ * counter has no name; generation__find() finds its address.
  */
 #ifndef XPU_PRELOAD_GENERATION_H
 #define XPU_PRELOAD_GENERATION_H

@@ -85,8 +85,8 @@ tell_without_unwinder(struct launcher *t, struct xpu_slot *slot, unsigned int le
 }
 
 /*
- * Guesses another path if the launch of @launcher does not come from the guessed path; it is an
- * unwind_other_fn.
+ * Guesses another path if the launch of @launcher does not come from the guessed path. This
+ * function is an unwind_other_fn.
  */
 static const struct unwind_trace *guess_again(void *launcher, const struct unwind_miss *miss)
 {
@@ -99,8 +99,9 @@ static const struct unwind_trace *guess_again(void *launcher, const struct unwin
 /*
  * Records every launch, every call that has waited, and every graph node that is made:
  *
- *	paths__guess()		guesses the path that followed the last path before
- *	unwinder__chain()	checks this and paths__guess_again()'s guesses; walks if all fail
+ *	paths__guess()		guesses the path that followed the previous path last time
+ *	unwinder__chain()	checks this guess and the guesses of paths__guess_again(); walks the
+ *				stack if all guesses are wrong
  *	paths__tell_guessed()	a guess was right: logs the launch, or calls the probe for it
  *	paths__tell_walked()	the stack was walked: remembers the path and logs the launch, or
  *				calls the probe for it
@@ -141,8 +142,8 @@ tell(struct launcher *t, struct xpu_slot *slot, unsigned int level)
 }
 
 /*
- * Records a launch by a signal handler that interrupted the recording of another launch. That
- * launch is not affected.
+ * Records a launch that a signal handler makes after it has interrupted the recording of another
+ * launch. The interrupted launch is not affected.
  */
 static __attribute__((noinline, cold)) void tell_nested(struct launcher *t, uint32_t domain,
 							uint32_t call, uint32_t id)
@@ -318,8 +319,8 @@ static inline __attribute__((always_inline)) bool is_inside(struct launcher *t, 
 }
 
 /*
- * Handles the entry of a launch, copy or set; inlined, see tell(). @windows: a constant, whether
- * launches are recorded only in windows.
+ * Handles the entry of a launch, copy or set. Inlined: see tell(). @windows: whether launches are
+ * recorded only in windows; always a constant
  */
 static inline __attribute__((always_inline)) void
 on_launch(uint32_t domain, uint32_t call, uint32_t id, uint64_t *start, uint32_t timed,
@@ -487,8 +488,8 @@ static inline __attribute__((always_inline)) uint32_t path_number(struct launche
 }
 
 /*
- * Sends a single event, because the thread has no log or no room in it, or the event interrupts a
- * launch.
+ * Sends a single event, because the thread has no log, or the log has no room, or the event
+ * interrupts a launch.
  */
 static __attribute__((noinline, cold)) void send_alloc(struct launcher *t, const struct alloc *a,
 						       uint32_t path)

@@ -3,8 +3,9 @@
  * launch.h - what happens on the launching thread
  *
  * A vendor's callback (gpu/) calls these functions inside the program's calls. A call is named by
- * its domain, XPU_WITH_API() of the vendor's API, and its number in that domain. Each function can
- * be called in signal handlers, and takes no lock and makes no system call once the thread is warm.
+ * its domain, which includes the vendor's API (see XPU_WITH_API()), and its number in the domain.
+ * Each function can be called in signal handlers, and takes no lock and makes no system call once
+ * the thread is warm.
  */
 #ifndef XPU_PRELOAD_LAUNCH_H
 #define XPU_PRELOAD_LAUNCH_H
@@ -19,9 +20,9 @@
 
 /**
  * launch__entered - record a launch that begins now
- * @id: its correlation id, which its device work has, too
+ * @id: the launch's correlation id; the launch's device work has the same id
  * @start: a word that the vendor keeps until the call ends; set to the call's start, in CPU ticks
- * @timed: if not 0, sets *@start and notes that the thread is in a call that may wait
+ * @timed: if not 0, the call may wait: this is noted for the thread, and *@start is set
  *
  * A vendor's callback should end with this call, so that the compiler makes it a jump: an extra
  * stack frame would be one more to unwind.
@@ -34,8 +35,8 @@ void launch__entered_in_windows(uint32_t domain, uint32_t call, uint32_t id, uin
 				uint32_t timed);
 
 /*
- * Notes that a launch returns. Its device work follows. If a timed launch took long, it is then
- * reported to launch__waited().
+ * Notes that a launch returns. Its device work follows. If a timed launch took long, the vendor
+ * then calls launch__waited().
  */
 void launch__left(void);
 

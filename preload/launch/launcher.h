@@ -35,10 +35,10 @@ struct launcher {
 	atomic_uint_fast64_t nr_allocs;		/* written by the thread alone */
 	struct alloc_call alloc_call;
 	struct launcher *next;
-	unsigned int pages;			/* number of the thread's shared pages: see
-						 * shm__take_pages() */
+	unsigned int pages;			/* @taken of shm__take_pages(), for the thread's
+						 * shared pages */
 	atomic_bool dead;			/* the thread has ended */
-} __attribute__((aligned(128)));		/* threads share no (pair of) cache lines */
+} __attribute__((aligned(128)));		/* threads share no pair of cache lines */
 
 _Static_assert(sizeof(struct launcher) + PATHS_LOG_END <= XPU_SHM_THREAD_BYTES,
 	       "the first pages have the log");
@@ -53,7 +53,10 @@ extern atomic_uint launcher__gate HIDDEN;
 /* Number of launches by signal handlers that interrupted another launch. */
 extern atomic_uint_fast64_t launcher__nr_nested;
 
-/* Number of launches that had no memory for a struct launcher. They are reported as missing. */
+/*
+ * Number of launches without a struct launcher, because memory was short. They are reported as
+ * missing.
+ */
 extern atomic_uint_fast64_t launcher__nr_untagged;
 
 /*
@@ -104,7 +107,7 @@ void launcher__repeat_definitions(void);
  */
 void launcher__discard(void);
 
-/* Counts the calls that other threads are in as cut off; called when the process ends. */
+/* Called when the process ends: counts the calls in progress on other threads as cut off. */
 void launcher__cut_calls(void);
 
 /* Sends everything that the calling thread, which is about to end, has not sent yet. */
@@ -123,11 +126,11 @@ bool launcher__make_log(void);
 
 /**
  * launcher__log_range - log an event of NVTX ranges
- * @time_ns: its time; 0: now
- * @id: of the innermost open range; with XPU_RANGE_MARK, of the mark
- * @code: for struct xpu_log_entry.path_id
+ * @time_ns: the event's time; 0: now
+ * @id: the id of the innermost open range; with XPU_RANGE_MARK, the id of the mark
+ * @code: the value for struct xpu_log_entry.path_id
  *
- * Return: whether it was logged.
+ * Return: whether the event was logged.
  */
 bool launcher__log_range(uint64_t time_ns, uint32_t id, uint32_t code);
 

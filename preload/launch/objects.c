@@ -27,8 +27,8 @@ struct dl_find_object {
 #endif
 
 /*
- * NULL: the table is used. Found by dlsym(), because a shim that refers to it by name would not
- * load with older libraries.
+ * The C library's _dl_find_object(). NULL: the table is used instead. Looked up with dlsym(),
+ * because a shim that is linked to this function would not load with older libraries.
  */
 static int (*dl_find)(void *pc, struct dl_find_object *result);
 
@@ -168,8 +168,8 @@ static void sort_segments(unsigned int nr)
 }
 
 /*
- * Calls dl_iterate_phdr() with signals blocked: it takes a lock, which a signal handler that
- * launches must not take again.
+ * Calls dl_iterate_phdr() with signals blocked. This function takes a lock, and a signal handler
+ * that launches device work must not take the same lock again.
  */
 static int iterate(int (*f)(struct dl_phdr_info *info, size_t size, void *data), void *data)
 {
@@ -184,8 +184,8 @@ static int iterate(int (*f)(struct dl_phdr_info *info, size_t size, void *data),
 }
 
 /*
- * Makes a new table, unless another thread, or code that this signal handler interrupted, is
- * already doing so.
+ * Makes a new table. Does nothing if a table is already being made by another thread, or by code
+ * that this signal handler interrupted.
  */
 static void renew_table(void)
 {

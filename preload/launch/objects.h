@@ -2,14 +2,15 @@
 /*
  * objects.h - finds the object, the program or a library, that a code address belongs to
  *
- * glibc 2.35 and later have _dl_find_object() for that, which takes no lock and is safe in signal
+ * In glibc 2.35 and later, _dl_find_object() does this. It takes no lock and is safe in signal
  * handlers.
  *
- * For older libraries this file keeps a table of all objects. It is valid for one generation of the
- * process's code; a thread that finds it outdated makes a new one with dl_iterate_phdr(). This
- * takes the loader's lock, as every C++ exception does with these libraries, and happens only when
- * a thread meets an address that it has no rule for. A lookup in a valid table takes no lock. The
- * table lacks objects that dlmopen() has loaded into other namespaces.
+ * For older libraries this file keeps a table of all objects, which is valid for one generation of
+ * the process's code. A thread that finds the table outdated makes a new table with
+ * dl_iterate_phdr(), which takes the loader's lock. Every C++ exception takes this lock with these
+ * libraries, too. A thread makes a table only when it meets an address that it has no rule for. A
+ * lookup in a valid table takes no lock. The table lacks objects that dlmopen() has loaded into
+ * other namespaces.
  */
 #ifndef XPU_PRELOAD_OBJECTS_H
 #define XPU_PRELOAD_OBJECTS_H

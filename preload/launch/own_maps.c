@@ -60,7 +60,7 @@ static struct {
 
 /* ---- one line -------------------------------------------------------------------------------- */
 
-/* Reads a number and the character @after it. Return: what follows, or NULL. */
+/* Reads a number that is followed by the character @after. Return: the text after both, or NULL. */
 static const char *read_number(const char *at, unsigned int base, char after, uint64_t *nr)
 {
 	const char *digits = "0123456789abcdef", *digit;
@@ -95,7 +95,7 @@ static bool line__read(struct line *l, const char *at, const char *end)
 	l->name = at;
 	l->end = end;
 	if (!*at) {
-		l->name = "//anon";	/* perf's name for it */
+		l->name = "//anon";	/* perf's name for anonymous memory */
 		l->end = l->name + strlen(l->name);
 	}
 	return true;
@@ -140,8 +140,9 @@ static void find_note(const uint8_t *notes, size_t bytes, struct xpu_record_mmap
 }
 
 /*
- * Finds the build-id of the object whose file begins at @base, in its first page. Another thread
- * may unload the object, so the memory is read through the descriptor @memory, of /proc/self/mem.
+ * Finds an object's build-id in the first page of its file, which is mapped at @base. Another
+ * thread may unload the object, so the memory is read through @memory, a descriptor of
+ * /proc/self/mem.
  */
 static void find_build_id(int memory, uint64_t base, struct xpu_record_mmap *r)
 {

@@ -3,9 +3,9 @@
  * own_maps.h - sends xpuload the process's executable mappings and the names of its threads
  *
  * If xpuload has shared memory and no perf events, it could read both only in /proc, which no
- * longer shows a process that has ended. So the shim reads them in time, and writes them into the
- * shared memory: mappings on its own thread, in cuInit, and at the process's end, and a thread's
- * name on the thread itself before its first launch.
+ * longer shows a process that has ended. So the shim reads both in time, and writes them into the
+ * shared memory. It reads mappings on its own thread, in cuInit, and when the process ends. It
+ * reads a thread's name on that thread before the thread's first launch.
  */
 #ifndef XPU_PRELOAD_OWN_MAPS_H
 #define XPU_PRELOAD_OWN_MAPS_H

@@ -66,7 +66,7 @@ struct place {
 						 * trace */
 	};
 	struct path *path;
-	uint32_t id, cbid;		/* the path's number and its function */
+	uint32_t id, cbid;		/* the path's number; the function called */
 	uint16_t domain;
 	uint8_t mode;			/* enum python_mode, and PLACE_EVENT */
 	uint8_t nr_tries;		/* number of attempts to share a trace, up to MAX_TRIES */
@@ -116,7 +116,7 @@ struct paths {
 	_Alignas(64) struct other others[NR_SETS][NR_WAYS];	/* by hash */
 	struct path *_Atomic newest;
 	struct path *buckets[BUCKETS];
-	struct arena arena;		/* of paths */
+	struct arena arena;		/* memory of paths */
 	struct arena traces;		/* memory of places and their traces */
 };
 
@@ -294,8 +294,8 @@ bool paths__range(struct paths *p, uint64_t time_ns, uint32_t id, uint32_t code)
 }
 
 /*
- * Makes room at the log's start, because no event may wrap around: its entries are sent together.
- * Return: whether there is room.
+ * Makes room at the log's start, because no event may wrap around: the entries of an event are sent
+ * together. Return: whether there is room.
  */
 static __attribute__((noinline, cold)) bool paths__wrap(struct paths *p)
 {
@@ -493,8 +493,8 @@ static void paths__forget_places(struct paths *p)
 }
 
 /*
- * Return: the place of @path with @key, found, added, or made from another place of @path; NULL if
- * there is no room.
+ * Finds the place of @path with @key. If it does not exist, adds it, or makes it from another place
+ * of @path. Return: the place, or NULL without room.
  */
 static struct place *paths__place(struct paths *p, struct path *path, uint64_t key)
 {
@@ -537,7 +537,7 @@ static struct place *paths__keep_trace(struct paths *p, struct path *path, const
 	uint8_t *traces;
 	size_t bytes;
 
-	unwind_bytes = (unwind_bytes + 63) & ~63ul;	/* Python's trace begins a cache line */
+	unwind_bytes = (unwind_bytes + 63) & ~63ul;	/* Python's trace starts at a cache line */
 	if (unwind_bytes)
 		key = unwinder__trace_key(u);
 	if (python_bytes)
@@ -654,7 +654,7 @@ const struct unwind_trace *paths__guess_again(struct paths *p, const struct xpu_
 	return place__trace(p->guess, slot, python);
 }
 
-/* After this, the words that differed from guesses lead to @place; NULL: to no place. */
+/* Makes the words that differed from guesses lead to @place; NULL: to no place. */
 static void paths__learn(struct paths *p, struct place *place)
 {
 	struct other *set;
@@ -688,8 +688,8 @@ static __attribute__((noinline)) struct path *paths__search(struct paths *p, str
 }
 
 /*
- * Prefetches the data that the next launch will probably be compared with: between launches, the
- * program evicts them from the cache.
+ * Prefetches the data that the next launch will probably be compared with, because the program
+ * evicts this data from the cache between launches.
  */
 static inline void place__prefetch(const struct place *place)
 {
@@ -740,7 +740,7 @@ static inline uint64_t paths__log_launch(struct paths *p, const struct path *pat
 	return 0;
 }
 
-/* Calls the probe for a call from @path that has waited: such calls are not logged. */
+/* Calls the probe, because calls that have waited are not logged. @path: the path of the call */
 static __attribute__((noinline)) uint64_t paths__tell_wait(struct xpu_slot *slot,
 							   const struct path *path)
 {
@@ -829,7 +829,7 @@ uint32_t paths__define(struct paths *p, struct xpu_slot *slot)
 
 /*
  * Makes @place, whose event has just matched, share the trace of the next launch's place, as far as
- * the traces are equal. There may be other events between the two.
+ * the traces are equal. There may be other events between this event and the launch.
  */
 static __attribute__((noinline, cold)) void place__share(struct place *place)
 {
@@ -870,7 +870,7 @@ struct event_guess {			/* a memory event whose path is looked for */
 	enum python_mode mode;
 };
 
-/* Guesses another path for an event after a wrong guess; it is an unwind_other_fn. */
+/* An unwind_other_fn that guesses another path for an event after a wrong guess. */
 static const struct unwind_trace *guess_event_again(void *ctx, const struct unwind_miss *miss)
 {
 	const struct event_guess *g = ctx;

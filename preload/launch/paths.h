@@ -12,10 +12,10 @@
  * an entry of 16 bytes in the thread's struct xpu_log; when the log is full, a probe is called for
  * it. The shim's own thread sends the logs of quiet threads.
  *
- * Memory events have paths, too. Most are followed by a launch whose path differs only in some
- * inner frames. The event's trace then keeps only the words that differ, and refers to the launch's
- * trace for the others. All words are compared nevertheless, just before the launch compares its
- * own.
+ * Memory events have paths, too. Most events are followed by a launch whose path differs only in
+ * some inner frames. The event's trace then keeps only the words that differ, and refers to the
+ * launch's trace for all other words. Nevertheless, all words are compared for the event, and soon
+ * afterwards for the launch.
  *
  * Only a thread itself writes to its log and its paths. "busy" keeps other threads from sending or
  * emptying the log at the same time. Nobody waits for "busy": a thread that finds it set calls the
@@ -38,8 +38,8 @@ struct alloc;
 struct paths;		/* the paths of one thread */
 
 /*
- * Whether launches are logged: XPUSHIM_PROBE=launch|path, with path as the default. If not, every
- * launch calls the probe, and the logs are for ranges.c only.
+ * Whether launches are logged: true with XPUSHIM_PROBE=path, the default; false with
+ * XPUSHIM_PROBE=launch. If false, every launch calls the probe, and the logs are for ranges.c only.
  */
 extern bool paths__enabled HIDDEN;
 
@@ -52,7 +52,7 @@ void paths__init(void);
 /* Return: the bytes of a struct paths, for which the caller maps pages. */
 size_t paths__bytes(void);
 
-/* Return: where a struct xpu_log is in a struct paths. */
+/* Return: the offset of the struct xpu_log in a struct paths. */
 size_t paths__log_at(void);
 #define PATHS_LOG_END	15992		/* the log ends here or before */
 
@@ -98,15 +98,16 @@ uint64_t paths__tell_guessed(struct paths *p, struct xpu_slot *slot);
  * @u, @python: where the frames come from
  * @mode: which kinds of frames the chain has
  *
- * Not for launches that interrupt another one on this thread. Return: the CPU's ticks just before
- * the entry was made; 0 if the probe was called.
+ * Not for launches that interrupt another launch on this thread. Return: the CPU's ticks just
+ * before the entry was made; 0 if the probe was called.
  */
 uint64_t paths__tell_walked(struct paths *p, struct xpu_slot *slot, const struct unwinder *u,
 			    const struct python *python, enum python_mode mode);
 
 /**
  * paths__number - find the number of a memory event's path
- * @slot: uninitialized; set to the function called, @cbid of @domain
+ * @slot: uninitialized; its cbid and domain are set
+ * @domain, @cbid: the function called
  *
  * Return: the number. PATHS_UNTOLD: the path has a number, but the listener is new, so
  * paths__define() has to be called. PATHS_WALKED: the chain had to be walked, and is in @slot's

@@ -21,17 +21,17 @@
 #include "xpu_utf8.h"
 
 /*
- * Paths are kept in one of two halves. When that half is full, open paths move to the other half
- * and all other paths are forgotten: programs that number their iterations make new names without
- * end. The first half is small, for threads with few paths.
+ * Paths are kept in one of two halves. When this half is full, open paths move to the other half
+ * and all other paths are forgotten, because programs that number their iterations make new names
+ * without end. The first half is small, for threads with few paths.
  */
 #define HALF_BYTES	(1u << 20)
 #define FIRST_BYTES	(64u << 10)
 #define BUCKETS		1024		/* a power of two */
 #define MAX_WAITING	65536		/* maximum number of events that wait for a log or for room
 					 * in it */
-#define MAX_ENDED	16		/* maximum number of this thread's ranges that other
-					 * threads have ended, before this thread notices */
+#define MAX_ENDED	16		/* maximum number of this thread's ranges that other threads
+					 * end before this thread notices */
 
 struct domain {
 	UT_hash_handle hh;
@@ -422,8 +422,8 @@ static uint32_t ranges__innermost(const struct ranges *r)
 }
 
 /*
- * Return: the path after @range is opened, or NULL. Programs run in loops, so the path that once
- * followed the path opened last is tried first.
+ * Return: the thread's path once @range is open, or NULL. Programs run in loops, so the path that
+ * followed r->last the previous time is tried first.
  */
 static struct node *ranges__path(struct ranges *r, struct range *range)
 {
@@ -690,7 +690,7 @@ uint64_t ranges__start(struct range *range)
 	return id;
 }
 
-/* Leaves a note for another thread: the range that it started has ended. */
+/* Tells the thread that started a range that the range has ended. */
 static __attribute__((noinline, cold)) void end_elsewhere(uint32_t number, uint32_t serial)
 {
 	struct ranges *r;

@@ -10,7 +10,7 @@
 
 /*
  * Refused launches are kept in a ring, because malloc() must not be called where a launch is
- * refused. Launches that are pushed out of a full ring count as pending in the result.
+ * refused. A launch that is pushed out of a full ring is not reported, so it counts as pending.
  */
 #define NR_REFUSED	65536		/* a power of two */
 #define NR_WAKE		4096

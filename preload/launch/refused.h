@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * refused.h - reports launches that the API refused, and copies of no bytes: readers must not wait
- * for their device work, since none follows
+ * refused.h - reports launches that the API refused, and copies of no bytes: no device work follows
+ * them, so readers must not wait for it
  */
 #ifndef XPU_PRELOAD_REFUSED_H
 #define XPU_PRELOAD_REFUSED_H
@@ -10,9 +10,9 @@
 #include <stdint.h>
 
 /*
- * Notes that launch @correlation_id of @api has failed with @result, the API's error, or
- * XPU_REFUSED_NO_BYTES. The lower 28 bits of an error are kept, as a signed number. May be called
- * on any thread, in signal handlers, too.
+ * Notes that launch @correlation_id of @api has failed or copied no bytes. @result: the API's
+ * error, whose lower 28 bits are kept as a signed number, or XPU_REFUSED_NO_BYTES. May be called on
+ * any thread, in signal handlers, too.
  */
 void refused__add(unsigned int api, uint32_t correlation_id, uint32_t result);
 

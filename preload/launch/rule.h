@@ -41,8 +41,8 @@ enum bp_how {			/* where the caller's bp is */
  *	63      40 39     22 21  20 19  16 15   0
  *	 cfa_off    bp_off   bp_how  kind   next
  *
- * Offsets are in words. next is the index of the entry of the caller that was last met. With
- * RA_BY_RULE, the return address is next to the caller's saved bp, or with BP_SAME at CFA + bp_off.
+ * Offsets are in words. next is the index of the entry of the last caller. With RA_BY_RULE, the
+ * return address is at CFA + bp_off if bp_how is BP_SAME, otherwise next to the caller's saved bp.
  */
 typedef uint64_t rule_t;
 
@@ -77,7 +77,7 @@ static inline int64_t rule__ra_off(rule_t rule)
 /**
  * rule__describe - find the rule of an address
  * @ip: a return address, or the address of an interrupted instruction if @exact
- * @row: filled in with RULE_FULL and RULE_GUESS
+ * @row: filled in if the kind is RULE_FULL or RULE_GUESS
  *
  * Return: RULE_END or a kind listed after it. Before reading code, asks Linux whether it can be
  * read.

@@ -117,8 +117,8 @@ static void find_first(void *ptr, int64_t bytes, size_t allocated, size_t reserv
 	report_t fn = find_real();
 
 	if (!fn)
-		return;			/* without PyTorch's function, only its profilers miss the
-					 * report */
+		return;			/* without PyTorch's function, only PyTorch's profilers miss
+					 * the report */
 	if (!atomic_load(&is_watched))
 		atomic_store(&target, fn);
 	fn(ptr, bytes, allocated, reserved, device);

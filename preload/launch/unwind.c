@@ -72,9 +72,9 @@ struct word {
 };
 
 /*
- * A frame of the last walk. A later walk that reaches this frame, through whatever inner frames,
- * continues as the last walk did if sp and ip are equal, bp is equal or does not matter, and all
- * words that the last walk read from there outwards are unchanged.
+ * A frame of the last walk. A later walk may reach this frame through other inner frames. It then
+ * continues as the last walk did if it has the same sp and ip here, and the same bp unless bp does
+ * not matter, and if all words that the last walk read from here outwards are unchanged.
  */
 struct outer {
 	uint64_t bp;
@@ -124,14 +124,14 @@ struct walk {
 	uint64_t *frames, *stack;
 	unsigned int nr, max;
 	uint64_t cfa;			/* see walk__unusual() */
-	uint64_t generation;		/* the generation, in its bit position in keys */
+	uint64_t generation;		/* the generation, shifted to the upper bits, as in a key */
 	bool guessed;			/* with RA_BY_RULE: sp after the last step is unknown */
 	bool remember;			/* whether to keep new rules; false if this walk interrupted
 					 * another walk */
 	unsigned int joined;		/* 1 + index of the frame where this walk met the last walk;
 					 * 0: nowhere */
-	unsigned int join;		/* index of the last walk's frame at that place, or of its
-					 * next frame to compare */
+	unsigned int join;		/* index of a frame of the last walk: where the walks met,
+					 * or the next frame to compare with */
 	uint32_t nr_same;		/* valid if compared: how many words of the last walk are
 					 * unchanged, counted from the outside */
 	bool compared;
@@ -166,8 +166,8 @@ static __attribute__((noinline, cold)) bool walk__extend(struct walk *w, uint64_
 }
 
 /*
- * Switches to the span with 8 bytes at @addr, on any stack: for the first frame, and where a signal
- * or a call switched to another stack. Return: whether they can be read.
+ * Switches to the span that has the 8 bytes at @addr, on any stack. Needed for the first frame, and
+ * where a signal or a call switched to another stack. Return: whether the bytes can be read.
  */
 static __attribute__((noinline)) bool walk__enter(struct walk *w, uint64_t addr)
 {
@@ -542,7 +542,7 @@ static inline __attribute__((always_inline)) bool walk__leave_signal(struct walk
 	       walk__push(w, *ip + 1, *sp);
 }
 
-/* Restores the caller's bp from where @rule says that it was saved. @s: filled in unless NULL. */
+/* Restores the caller's bp from the place that @rule gives. @s: filled in unless NULL. */
 static inline __attribute__((always_inline)) bool walk__restore_bp(struct walk *w, rule_t rule,
 								   uint64_t cfa, uint64_t *bp,
 								   struct step *s)
@@ -577,8 +577,8 @@ static inline __attribute__((always_inline)) struct known_rule *walk__follow(str
  * Walks the stack with one-word rules only; tracks no registers except sp, bp and ip.
  *
  * Most functions have the same caller as last time. An entry has the index of its last caller's
- * entry, so that the caller's rule can be fetched while the return address, which must confirm it,
- * is still being loaded.
+ * entry. So the caller's rule can be fetched while the return address is still being loaded; the
+ * return address must then confirm the caller.
  */
 static inline __attribute__((always_inline)) enum outcome walk__fast(struct walk *w,
 								     const struct context *c,

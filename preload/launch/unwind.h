@@ -4,11 +4,11 @@
  *
  * Compilers omit frame pointers and write .eh_frame instead: for every address of a function, that
  * table says where the caller's stack begins and where the return address and the saved registers
- * are. Reading it takes about 200 ns a frame. So each thread remembers a rule of 8 bytes, all that
- * a walk needs, for each return address that it has met. A walk over known frames reads one rule
- * and two stack words a frame, and nothing else: no lock, no allocation, no system call. The walk
- * stops early at a frame of the last walk if the words that the last walk read from there outwards
- * are unchanged.
+ * are. Reading it takes about 200 ns a frame. So each thread remembers a rule for each return
+ * address that it has met. A rule has 8 bytes, and is all that a walk needs. A walk over known
+ * frames reads one rule and two stack words a frame, and nothing else: no lock, no allocation, no
+ * system call. The walk stops early at a frame of the last walk if the words that the last walk
+ * read from there outwards are unchanged.
  *
  * Code is found by objects.h, which takes no lock with glibc 2.35 or later. Everything here except
  * unwind__init() may be called in signal handlers. libunwind is not used: its frame cache does not
@@ -92,12 +92,12 @@ size_t unwinder__bytes(void);
  * @other: called to get other traces if @trace does not match; or NULL
  * @ctx: passed to @other
  *
- * Return: true if @trace or the last trace from @other matches. Nothing else is set then.
+ * Return: true if @trace or the last trace from @other matches. @slot then has no frames.
  *
- * The caller's own frame is left out. For an instruction that a signal interrupted, which has no
- * return address, its address plus one is given: subtract one from every address to look up its
- * symbol. XPU_CHAIN_TRUNCATED is set if the chain does not end with its last frame, because it is
- * too deep or code cannot be unwound. If there is no frame, nr_frames is 0.
+ * The caller's own frame is left out. An instruction that a signal interrupted has no return
+ * address, so its own address plus one is given. Therefore, subtract one from every address to look
+ * up its symbol. XPU_CHAIN_TRUNCATED is set if the outermost frames are missing, because the chain
+ * is too deep or code cannot be unwound. If there is no frame, nr_frames is 0.
  */
 bool unwinder__chain(struct unwinder *u, unsigned int level, struct xpu_slot *slot,
 		     const struct unwind_trace *trace, unwind_other_fn other, void *ctx);
@@ -130,9 +130,9 @@ uint64_t unwinder__generation(const struct unwinder *u);
 void unwinder__trace(const struct unwinder *u, struct unwind_trace *trace);
 
 /*
- * Return: an array with the stack pointer of each frame's function in the last chain at @level, as
- * it is after the callee returns. The function's own part of the stack ends at the next frame's
- * stack pointer.
+ * Return: an array with a stack pointer for each frame of the last chain at @level: its value in
+ * the frame's function after the callee returns. The function's own part of the stack ends at the
+ * next frame's stack pointer.
  */
 const uint64_t *unwinder__stack(const struct unwinder *u, unsigned int level);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ends.h - ends of the process without exit handlers: see ends.c */
+/* ends.h - handles a process that ends without exit handlers: see ends.c */
 #ifndef XPU_PRELOAD_ENDS_H
 #define XPU_PRELOAD_ENDS_H
 

@@ -13,7 +13,7 @@
 					 * target */
 
 static atomic_bool heard_at_fork;
-static uint64_t inherited_until_ns;	/* when probe__inherited ends */
+static uint64_t inherited_until_ns;	/* when probe__inherited is cleared */
 
 static void forking(void)
 {

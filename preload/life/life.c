@@ -51,8 +51,9 @@
 #define FLUSH_NS	200000000ll	/* time between flushes of finished device work */
 #define SETTLE_NS	20000000ll	/* time between flushes after a window has ended */
 /* How long to wait for the shim's thread while no work arrives and none is packed: */
-#define EXIT_WAIT_S	5		/* when the process ends: until it leaves its loop */
-#define LAST_WAIT_S	30		/* after that: until it has sent everything */
+#define EXIT_WAIT_S	5		/* when the process ends: until the thread leaves its
+					 * loop */
+#define LAST_WAIT_S	30		/* after that: until the thread has sent everything */
 #define END_WAIT_S	1		/* if the process ends without exit handlers */
 #define TELL_NS		900000000ull	/* part of END_WAIT_S, for handing over shared memory */
 
@@ -108,7 +109,8 @@ static bool is_shims_thread(void)
 
 /*
  * If shared memory is used, reports new mappings. If xpuload does not have the memory yet, also
- * sends the memory, or reports its contents. @wait_ns: how long to try; 0: the process continues
+ * tries to hand over the memory; until that succeeds, the launches so far count as lost. @wait_ns:
+ * how long to try when the process ends; 0: the process continues
  */
 static void tell_recorder(uint64_t wait_ns)
 {
@@ -293,7 +295,10 @@ static void *shim_thread(void *arg)
 	return NULL;
 }
 
-/* Calls of runtimes need some stack, also where the program's threads have small stacks. */
+/*
+ * Starts the shim's thread. This thread needs some stack to call runtimes, even if the program's
+ * threads have small stacks.
+ */
 static void start_thread(void)
 {
 	pthread_attr_t attr, *wanted = pthread_attr_init(&attr) ? NULL : &attr;

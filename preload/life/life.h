@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* life.h - what vendors and ends.c call in life.c, which runs the shim in a process */
+/* life.h - the functions of life.c, which runs the shim in a process, for vendors and ends.c */
 #ifndef XPU_PRELOAD_LIFE_H
 #define XPU_PRELOAD_LIFE_H
 

@@ -23,7 +23,7 @@ struct run {
 	bool has_memory;		/* memory events are wanted */
 	bool begins;			/* life__used() is running, so the program has no GPU memory
 					 * yet */
-	bool late;			/* the vendor records still for the last window: see
+	bool late;			/* the vendor still records for the last window: see
 					 * windows.late */
 	bool stays;			/* device work is recorded outside of windows, too */
 };

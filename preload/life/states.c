@@ -44,7 +44,10 @@ void states__drain_last(const struct vendor *vendor)
 	life__drain(!runs__any_awake(runs__of(vendor)));
 }
 
-/* Reports variables with values that no launcher sets: the program may use these names itself. */
+/*
+ * Reports environment variables whose values no launcher sets: the program may use these names
+ * itself.
+ */
 static void tell_of_labels(void)
 {
 	const struct launcher_labels *labels = environment__labels();
@@ -175,7 +178,10 @@ static void follow_shared_memory(void)
 			doze(run);
 }
 
-/* Follows the listeners of a vendor that stays awake, but records nothing, while nobody listens. */
+/*
+ * Follows the listeners of a vendor that stays awake while nobody listens, but records nothing
+ * during that time.
+ */
 static void follow_beside(struct run *run, bool heard)
 {
 	if (heard == !run->unheard)

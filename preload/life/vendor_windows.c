@@ -12,7 +12,7 @@
 #include "wire/wire.h"
 #include "xpu_record.h"
 
-#define LATE_NS	10000000000ull	/* launches may take this long after their window has closed */
+#define LATE_NS	10000000000ull	/* how long launches may continue after their window has closed */
 
 struct windows windows;
 
@@ -98,8 +98,9 @@ static bool work_is_coming(void)
 }
 
 /*
- * Closes the window that had to stay open for its launches, once they have returned, or after a
- * time limit. Return: whether no window stays open in this way.
+ * Makes the vendors stop recording a window whose launches had not returned when the window closed,
+ * if the launches have returned by now or the time limit is over. Return: whether no such window is
+ * being recorded.
  */
 static bool close_late(void)
 {

@@ -62,8 +62,8 @@ void wants__follow_memory(struct run *run, bool heard)
 		run->has_memory = want;
 		for_each_run(other)
 			any |= other->has_memory;
-		torch__watch(any);	/* must be called before the start of memory events is
-					 * sent */
+		torch__watch(any);	/* must be called before a record says that memory events
+					 * start */
 		if (run->vendor->want_memory)
 			run->vendor->want_memory(want, !run->begins);
 		if (want)

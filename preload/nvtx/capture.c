@@ -16,8 +16,8 @@
 #include "xpu_slot.h"
 
 /*
- * If a window begins at a launch number, the vendor starts to collect this many launches before it.
- * These launches and their device work are not recorded.
+ * If a window begins at a launch number, the vendor starts to collect this number of launches
+ * earlier. These early launches and their device work are not recorded.
  */
 #define EARLY		256u
 
@@ -34,7 +34,7 @@ static struct {
 	enum what what;
 	unsigned int most;		/* maximum number of windows; 0: no limit */
 	unsigned int nr_closed;		/* number of windows that have closed; used under lock */
-	bool over;			/* no more windows open; this and nr_open are used under
+	bool over;			/* no window opens any more; this and nr_open are used under
 					 * lock */
 	unsigned int nr_open;		/* number of reasons for the window to be open */
 	bool is_open;
@@ -132,7 +132,7 @@ static __thread uint32_t in_launches __attribute__((tls_model("initial-exec")));
 /*
  * Closes the window of launches when the last of its launches has ended. So the window stays open
  * for a thread that was preempted after its launch got a number. Called when a launch of the window
- * returns, and when the first launch after the window begins.
+ * returns, and when launch number last + 1 begins.
  */
 static void launch_ended(void)
 {

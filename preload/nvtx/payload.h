@@ -3,10 +3,10 @@
  * payload.h - NVTX's extended payloads, in which NCCL describes its operations
  *
  * A module registers schemas, which give the layout of payloads; a range then has a schema's number
- * and the bytes. The shim reads the fields that NCCL names. "NCCL communicator ID" is the same
- * number on all ranks of a communicator, which identifies an operation across processes. Payloads
- * without a communicator are not recorded: programs may put numbers into them that never repeat,
- * and each would make a new path.
+ * and the bytes of a payload. The shim reads the fields that NCCL names. "NCCL communicator ID" is
+ * the same number on all ranks of a communicator, which identifies an operation across processes.
+ * Payloads without a communicator are not recorded: programs may fill them with numbers that never
+ * repeat, and each number would make a new path.
  *
  * Source: nvToolsExtPayload.h of NVTX 3; nvtx_payload_schemas.h of NCCL.
  */

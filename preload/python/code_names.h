@@ -2,8 +2,8 @@
 /*
  * code_names.h - names of Python's code objects, kept for the life of the process
  *
- * Launching threads add names, perhaps in a signal handler that interrupted malloc(). So names need
- * no lock and no malloc(). The shim's thread sends new names.
+ * Launching threads add names, perhaps in a signal handler that interrupted malloc(). So adding a
+ * name takes no lock and does not call malloc(). The shim's thread sends new names.
  */
 #ifndef XPU_PRELOAD_CODE_NAMES_H
 #define XPU_PRELOAD_CODE_NAMES_H

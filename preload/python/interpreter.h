@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* interpreter.h - the CPython of this process, for python.c and code_names.c */
+/* interpreter.h - the CPython interpreter of this process, for python.c and code_names.c */
 #ifndef XPU_PRELOAD_INTERPRETER_H
 #define XPU_PRELOAD_INTERPRETER_H
 
@@ -19,7 +19,9 @@ struct interpreter {
 	uint64_t loop_start, loop_bytes;		/* _PyEval_EvalFrameDefault() */
 };
 
-/* Hidden, so that its fields can be read without loading its address. */
+/*
+ * This symbol is hidden, so that code can read the fields without loading the structure's address.
+ */
 extern __attribute__((visibility("hidden"))) struct interpreter py;
 
 #define L	(py.layout)		/* members are written L.f_previous, for example */

@@ -244,7 +244,7 @@ static bool python__try(struct python *p, bool probation, uint64_t addr, uint64_
 	return false;
 }
 
-/* Walks the frames of 3.8 to 3.10: PyFrameObjects, each with an evaluation loop. */
+/* Walks the frames of CPython 3.8 to 3.10: PyFrameObjects, each with an evaluation loop. */
 static void python__walk_objects(struct python *p, uint64_t tstate, bool probation)
 {
 	uint64_t frame = load64(tstate + L.ts_frame), cframe = 0;
@@ -271,7 +271,7 @@ static void python__walk_objects(struct python *p, uint64_t tstate, bool probati
 	}
 }
 
-/* Walks the frames of 3.11 and later: _PyInterpreterFrames, many for each loop. */
+/* Walks the frames of CPython 3.11 and later: _PyInterpreterFrames, many for each loop. */
 static void python__walk_frames(struct python *p, uint64_t tstate, bool probation)
 {
 	struct step *step = p->steps, *const end = step + MAX_FRAMES;

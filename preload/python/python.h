@@ -10,9 +10,9 @@
  * GIL. So this code does not take the GIL, runs no Python code, and writes to nothing in the
  * interpreter.
  *
- * In 3.10 and later the interpreter keeps a structure for each loop on the stack, whose address
- * shows which native frame is the loop. Before 3.10 a loop is found by the bounds of the function's
- * symbol.
+ * In CPython 3.10 and later, the interpreter keeps a structure on the stack for each loop. The
+ * structure's address shows which native frame is the loop. Before 3.10, a loop is found by the
+ * bounds of the function's symbol.
  *
  * The line of an instruction and the name of its code object are looked up once. Each thread
  * remembers them by address, and checks that the code object is unchanged. If memory is unreadable,
@@ -33,8 +33,8 @@ struct python;		/* a thread's known instructions, and room for its chain */
 /**
  * python__chain - put the calling thread's Python frames into its call chain
  * @p: the calling thread's pointer, which is NULL before its first use
- * @level: how many launches of this thread this launch interrupts; unless 0, no Python frames are
- * added
+ * @level: number of this thread's launches that this launch interrupts. Unless it is 0, no Python
+ * frames are added
  * @stack: for each frame in @slot, where its function's part of the stack begins; NULL with
  * PYTHON_ONLY
  * @slot: has the native call chain; set to the merged chain
@@ -43,11 +43,11 @@ void python__chain(struct python **p, unsigned int level, const uint64_t *stack,
 		   struct xpu_slot *slot);
 
 /*
- * All the input of the last python__chain() at level 0, except the native chain: while this input
- * is unchanged, so are Python's frames. As in a walk, each frame is read only after the next inner
- * frame was found to lead to it. However, the frame's address and expected contents are known in
- * advance, so the processor need not wait. Works since Python 3.12, where code objects have version
- * numbers.
+ * All input of the last python__chain() at level 0, except the native chain. While this input is
+ * unchanged, Python's frames are unchanged, too. As in a walk, each frame is read only after the
+ * next inner frame was found to lead to it. However, the frame's address and expected contents are
+ * known in advance, so the processor need not wait. Traces need Python 3.12 or later, where code
+ * objects have version numbers.
  */
 struct python_trace;
 

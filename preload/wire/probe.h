@@ -38,8 +38,8 @@ extern PROBE_ABI volatile unsigned short xpu_range_semaphore, xpu_live_range_sem
 /*
  * Where this process's records go: to one of the two sets of sites, or into memory that is shared
  * with xpuload (shm.h). With shared memory, the shim itself raises the semaphores of a set, so only
- * the functions below depend on this. Set when the shim is loaded; later, life/sharing.c switches
- * between PROBE_LIVE and PROBE_LIVE_SHM, while nothing is recorded.
+ * the functions below depend on the way. The way is chosen when the shim is loaded. Later,
+ * life/sharing.c switches between PROBE_LIVE and PROBE_LIVE_SHM, while nothing is recorded.
  */
 enum probe_way {
 	PROBE_RUN	= 0,

@@ -31,8 +31,8 @@
 #define AGAIN_NS	10000000ll	/* time between attempts to hand the memory over at the
 					 * end */
 #define AHEAD		(256u << 10)	/* bytes of the ring that get memory in advance */
-#define HIGH_FD		512		/* programs that choose descriptor numbers themselves choose
-					 * lower ones */
+#define HIGH_FD		512		/* lowest number for a descriptor that is kept; programs
+					 * that choose numbers themselves choose lower numbers */
 
 #ifndef MADV_POPULATE_WRITE		/* not in the headers of every supported distribution */
 #define MADV_POPULATE_WRITE	23
@@ -66,8 +66,8 @@ static struct {
 	pid_t recorder;			/* xpuload's pid in this process's pid namespace, or 0 */
 
 	struct xpu_shm_hello hello;
-	int sent;			/* used by one thread at a time, like the members below it
-					 * up to counts */
+	int sent;			/* one thread at a time uses this and the members down to
+					 * counts */
 	bool again;			/* the descriptor is kept for the next recording */
 	int memory;			/* the file's descriptor; -1: it was sent, or there is no
 					 * file */
@@ -79,7 +79,7 @@ static struct {
 	struct xpu_shm_counts *counts;	/* NULL: missing, or no longer needed */
 
 	atomic_int started;
-	struct xpu_shm_reader *reader;	/* valid once open, as is everything below */
+	struct xpu_shm_reader *reader;	/* this and the members below are valid in the state OPEN */
 	struct xpu_shm_writer *writer;
 	uint8_t *threads;		/* the pages of threads */
 	uint8_t *ring;			/* mapped twice, so that no record is split */
@@ -161,8 +161,8 @@ bool shm__wants(unsigned int wanted)
 }
 
 /*
- * Counts this process. If it cannot hand over its memory, xpuload then knows that a process is
- * missing.
+ * Counts this process in xpuload's counters, so that xpuload notices if the process cannot hand
+ * over its memory.
  */
 static void count_process(void)
 {
@@ -347,8 +347,8 @@ bool shm__read_name(const char *path, char *name, size_t len)
 /* ---- handing it over ------------------------------------------------------------------------- */
 
 /*
- * Whether the descriptor still refers to the memory: the program may have closed it and opened
- * another file with its number.
+ * Whether the descriptor still refers to the memory: the program may have closed the descriptor and
+ * opened another file with the same number.
  */
 static bool has_memory(void)
 {
@@ -375,8 +375,8 @@ static bool is_recorder(int fd)
 }
 
 /*
- * Sends the hello message, with the descriptor of the shared memory if that exists, without
- * waiting. Return: 0 or a negative errno.
+ * Sends the hello message without waiting, with the descriptor of the shared memory if there is
+ * one. Return: 0 or a negative errno.
  */
 static int send_hello(int fd)
 {
@@ -767,8 +767,8 @@ static __attribute__((noinline, cold)) bool extend(size_t bytes)
 /*
  * Return: room for @bytes, to be passed to commit(); NULL if the ring has no room: extend() may
  * then find some.
- * @kind: the kind of record that is lost if the process is killed before commit(). This calls no
- * function, so that its callers need not save registers.
+ * @kind: the kind of record that is lost if the process is killed before commit(). reserve() calls
+ * no function, so that its callers need not save registers.
  */
 static void *reserve(size_t bytes, enum xpu_lost_kind kind)
 {
@@ -886,7 +886,7 @@ void shm__launch(const struct xpu_slot *slot)
 		walk_and_put(slot);
 		return;
 	}
-	/* The shim's own frames are within the limit, but Python's frames add to them. */
+	/* The frames that the shim unwound are within the limit, but Python frames add to them. */
 	if (nr > XPU_MAX_FRAMES) {
 		nr = XPU_MAX_FRAMES;
 		flags |= XPU_CHAIN_TRUNCATED;

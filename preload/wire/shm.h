@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * shm.h - records for xpuload through shared memory, where BPF is not allowed; see xpu_shm.h
+ * shm.h - sends records to xpuload through shared memory, where BPF is not allowed; see xpu_shm.h
  *
  * All functions except shm__start() and shm__start_again() are safe in signal handlers. They take
  * no lock. Only shm__tell() and shm__start_again() wait. If there is no room, records are dropped
@@ -32,13 +32,16 @@ bool shm__start(const char *where);
  */
 int shm__start_again(const char *where, uint64_t nr_launches);
 
-/* Whether the last call of shm__start() or shm__start_again() had this value. */
+/* Whether @where was the argument of the last call of shm__start() or shm__start_again(). */
 bool shm__is_started(const char *where);
 
 /* Ends the recording of this process: no record is written any more. */
 void shm__stop(void);
 
-/* Whether xpuload wants the records of a flag, XPU_SHM_WANTS_*; valid after shm__start(). */
+/*
+ * Whether xpuload wants the records that the flag @wanted, XPU_SHM_WANTS_*, stands for; valid after
+ * shm__start().
+ */
 bool shm__wants(unsigned int wanted);
 
 enum shm_state {
@@ -56,8 +59,7 @@ enum shm_state shm__state(void);
 
 /*
  * Tries for @wait_ns to hand over the memory, if xpuload does not have it yet. Until that succeeds,
- * the launches of this process so far, @nr_launches, are counted as lost in a page that xpuload
- * reads.
+ * a page that xpuload reads counts the launches of this process so far, @nr_launches, as lost.
  */
 void shm__tell(uint64_t nr_launches, uint64_t wait_ns);
 
@@ -66,13 +68,14 @@ bool shm__is_told(void);
 
 /*
  * Whether this process could reach neither xpuload nor xpuload's counters, so that xpuload does not
- * know of this process. Linux may then still report a thread's name, XPU_SHM_UNHEARD, to xpuload.
+ * know of this process. The shim's thread may then take the name XPU_SHM_UNHEARD, which Linux may
+ * still report to xpuload.
  */
 bool shm__is_unheard(void);
 
 /*
- * Allocates the pages of the ring that are needed next, so that no launch has to wait for one;
- * called by the shim's own thread.
+ * Allocates the pages of the ring that are needed next, so that no launch has to wait for a page.
+ * The shim's own thread calls this.
  */
 void shm__populate(void);
 
@@ -113,9 +116,9 @@ void shm__map(const struct xpu_record *record);
 void shm__lose_map(void);
 
 /*
- * Notes that the mappings that were handed over were read after @nr_unloads unloads of code. When
- * the process has ended, xpuload compares this number with the highest number of unloads that a
- * launch has seen, which is at shm__met_unloads().
+ * Notes that code had been unloaded @nr_unloads times when the handed-over mappings were read. When
+ * the process has ended, xpuload compares @nr_unloads with the highest number of unloads that a
+ * launch has seen. shm__met_unloads() returns where that highest number is.
  */
 void shm__told_maps(uint64_t nr_unloads, enum xpu_shm_maps maps);
 uint64_t *shm__met_unloads(void);

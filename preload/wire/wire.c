@@ -195,7 +195,7 @@ uint32_t wire__string(const char *name)
 		s = string__new(name, len);
 	if (!s)
 		return 0;
-	if (!name[len]) {		/* a shortened name would never be found equal */
+	if (!name[len]) {		/* the cache would never match a shortened name */
 		name_cache[slot].pointer = name;
 		name_cache[slot].string = s;
 		name_cache[slot].kernel = NULL;

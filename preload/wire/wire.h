@@ -40,7 +40,7 @@ uint32_t wire__string(const char *name);
 uint32_t wire__kernel(const char *name, const struct xpu_shape *shape);
 
 /*
- * Defines a device of @api, before its streams. The header of @device and its id of the name are
+ * Defines a device of @api, before its streams. The header and the id of the name in @device are
  * ignored.
  */
 void wire__device(unsigned int api, const struct xpu_record_device *device, const char *name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* work.h - device work, as vendors report it; under the lock of sender.h */
+/* work.h - device work, as vendors report it; the caller holds the lock of sender.h */
 #ifndef XPU_PRELOAD_WORK_H
 #define XPU_PRELOAD_WORK_H
 
@@ -22,7 +22,7 @@ struct gpu_work {
 
 	uint32_t name;			/* name of a kernel: see wire__kernel() */
 
-	uint64_t bytes;			/* this and the members below: for a copy or memset */
+	uint64_t bytes;			/* this and the members below are for a copy or memset */
 	bool is_async;
 	uint8_t copy_kind, src_kind, dst_kind;
 };

@@ -9,7 +9,7 @@ import sys
 from xpuload import XpuloadError, __version__
 from xpuload._programs import find
 
-FRAMES_FIRST, FRAMES_LAST = (3, 8), (3, 13)	# the CPythons that preload/python/ knows
+FRAMES_FIRST, FRAMES_LAST = (3, 8), (3, 13)	# the CPython versions that preload/python/ knows
 
 USAGE = "usage: python -m xpuload --check | --version | mcp"
 

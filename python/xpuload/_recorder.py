@@ -106,7 +106,8 @@ class Recorder:
         orders, self._orders = os.pipe()
         self._answers, answers = os.pipe()
         try:
-            # In a separate session, because Ctrl-C is for the program, which ends the recording.
+            # xpuload gets a separate session, so that Ctrl-C reaches only the program, which ends
+            # the recording.
             self._process = subprocess.Popen(
                 [_programs.find("xpuload"), *self.options, "-o",
                  os.path.join(self.folder, "w%n.data"), "--control", "fd:%d,%d" % (orders, answers),
@@ -214,7 +215,7 @@ class Recorder:
             try:
                 share(None)
             except RecordingError:
-                pass			# the shim's thread is stuck; it sees that xpuload ends
+                pass			# the shim's thread is stuck; it will see that xpuload ended
         try:
             os.write(self._orders, b"stop\n")
         except OSError:

@@ -16,7 +16,8 @@ from xpuload import _schema
 from xpuload._errors import XpuloadError
 from xpuload.results import read
 
-VERSIONS = ("2025-06-18", "2025-03-26", "2024-11-05")	# the first one is offered to other clients
+# A client that asks for another version is offered the first version.
+VERSIONS = ("2025-06-18", "2025-03-26", "2024-11-05")
 LINE_BYTES = 1 << 20		# the longest message that is read
 ANSWER_CHARS = 60000		# the longest answer: further rows are left out, and counted
 CELL_CHARS = 2000		# the longest text of a cell

@@ -19,12 +19,12 @@ from xpuload._errors import AlreadyRecordingError, XpuloadError
 from xpuload.results import Result, options_of
 
 OWN = ("output", "pid", "control", "all", "every", "push", "capture", "duration", "quiet", "check")
-# With these options xpuload chooses the transport, as with a COMMAND: CPU samples need BPF.
+# With one of these options, xpuload itself chooses the transport, because CPU samples need BPF.
 BY_BPF = {"freq", "off_cpu", "call_graph", "transport"}
 
 _lock = threading.Lock()
 _active = None			# the Recording whose block is open
-_numbers = itertools.count(1)	# in the names of recordings that only Results have
+_numbers = itertools.count(1)	# for the names of temporary recordings
 _merging = []			# Recordings that wait for xpumerge
 _newest = {}			# for each recording's path: the file with names that replaces it
 

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# build.sh VERSION STAGE OUT: writes a Debian package into the directory OUT, made of the files that
-# `make install DESTDIR=STAGE prefix=/usr` installed. DEB_REVISION=1. DEBFULLNAME and DEBEMAIL are
-# the maintainer: Debian requires an address that receives mail, and the default one receives none.
+# build.sh VERSION STAGE OUT: writes a Debian package into the directory OUT. The package has the
+# files that `make install DESTDIR=STAGE prefix=/usr` installed. DEB_REVISION is the package's
+# revision (1). DEBFULLNAME and DEBEMAIL are the maintainer's name and address: Debian requires an
+# address that receives mail, and the default address receives none.
 set -e
 version=$1-${DEB_REVISION:-1}
 stage=$(readlink -f "$2") out=$3

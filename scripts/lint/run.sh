@@ -3,8 +3,8 @@
 #
 # run.sh [PART...]: looks for mistakes that need no compiler, in all files of the tree around it
 #
-# Other versions of clang-format, cppcheck and shellcheck than Debian 12's find other things: their
-# findings are shown, but fail nothing unless XPU_LINT_STRICT is set.
+# Versions of clang-format, cppcheck and shellcheck that are not in Debian 12 find other things.
+# Their findings are shown, but are failures only if XPU_LINT_STRICT is set.
 #
 # Parts: format (clang-format), columns, cppcheck, shellcheck, javascript (node), eslint, python,
 # perl, mandoc, comments, english, names. All of them run by default. Each prints its findings
@@ -110,7 +110,7 @@ lint_cppcheck() {
 }
 
 lint_shellcheck() {
-	few='-n 15'		# 15 files at once take half the time of all at once
+	few='-n 15'		# runs of 15 files take half the time of one run of all files
 	run shellcheck shellcheck '-o -name *.sh' shellcheck -S warning -f gcc
 	few=
 }

@@ -4,9 +4,9 @@
 # emulate.sh SYSROOT COMMAND [ARG...]
 #
 # Runs COMMAND with binfmt_misc set up, so that the kernel runs aarch64 programs in qemu, with the
-# libraries of SYSROOT. As root, since Linux 6.7, a separate user namespace gets its own
-# binfmt_misc, which the rest of the system does not notice. On older kernels, Debian's
-# qemu-user-static sets it up, if binfmt-support is installed.
+# libraries of SYSROOT. If this script runs as root on Linux 6.7 or later, a separate user namespace
+# gets its own binfmt_misc, which the rest of the system does not notice. On older kernels, Debian's
+# qemu-user-static sets up binfmt_misc, if binfmt-support is installed.
 
 magic='\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00'
 mask='\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff'

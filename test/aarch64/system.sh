@@ -37,7 +37,8 @@ cp "$here/../lib/verdict.sh" "$root/build" || exit 1
 for file in "$root"/build/* "$root"/build/*/* "$root/usr/bin/perl"; do
 	[ ! -f "$file" ] || needs "$file"
 done
-# The shim loads one of these libraries to see how the loader's counters behave (generation.c).
+# The shim loads one of these libraries to see how the dynamic loader's counters behave: see
+# generation.c.
 cp -L "$sysroot/lib/aarch64-linux-gnu/libanl.so.1" "$sysroot/lib/aarch64-linux-gnu/libutil.so.1" \
 	"$root/lib"
 ln -s . "$root/lib/aarch64-linux-gnu"

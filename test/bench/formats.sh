@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # formats.sh [LAUNCHES]: measures the time and memory that it takes to write five million (or
-# LAUNCHES) launches in each format, and timelines of as many launches with --api, with two calls
-# for each launch.
+# LAUNCHES) launches in each format. Then measures timelines of as many launches, each with two API
+# calls (--api).
 . "$(dirname "$0")/lib.sh"
 launches=${1:-5000000}
 

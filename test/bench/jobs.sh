@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# jobs.sh [PATHS...]: measures how much faster -j N reads recordings of ranks than -j 1: 8
-# recordings of a million launches each, of 8 threads, from PATHS call paths (1,000 and 10,000) of
-# 30 frames. Runs come in five pairs, one right after the other: -j 1 and then -j 2, 4 and so on up
-# to the number of CPUs (at least 2). "x faster" is the median of the pairs' ratios, with the
+# jobs.sh [PATHS...]: measures how much faster xpumerge -j N reads recordings of ranks than -j 1.
+# Each of 8 recordings has a million launches of 8 threads, from PATHS call paths (1,000 and 10,000)
+# of 30 frames. N is 2, then 4 and so on up to the number of CPUs. For each N, there are five pairs
+# of runs: -j 1 and, right after it, -j N. "x faster" is the median of the pairs' ratios, with the
 # minimum and the maximum. Other work on the machine lowers the ratio, so the load average is
 # printed above. Then it prints the peak of memory for 1, 8 and 32 recordings.
 . "$(dirname "$0")/lib.sh"

@@ -11,9 +11,11 @@
  *						launch cudaMallocAsync() and cudaFreeAsync()
  *	launch ... -x mixalloc			memory from the 16 sites in random order: a site
  *						allocates if it has no memory, else frees it
- *	launch ... -w				first 1,000 are in a cudaProfilerStart() window
- *	launch ... -s SECONDS [-r RATE]		prints launches per second, of all threads; at most
- *						RATE. Says "running" after the warm-up.
+ *	launch ... -w				the first 1,000 launches are in a window that
+ *						cudaProfilerStart() opens
+ *	launch ... -s SECONDS [-r RATE]		runs for SECONDS, at no more than RATE launches a
+ *						second. Prints launches per second. Both figures are
+ *						of all threads. Says "running" after the warm-up.
  *
  * Each thread has its own stream, kernel and launch site (only site_NN launches kernel_NN, so a
  * profile shows whether it is exact). It launches a dozen frames deep, as programs do. Threads

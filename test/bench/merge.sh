@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# merge.sh [LAUNCHES...]: time and memory of merging LAUNCHES launches (1, 10 and 30 million) of 8
-# threads, from 9 call paths of 20 frames, to folded stacks. Prints medians of 3 runs, for each
-# order of the records:
+# merge.sh [LAUNCHES...]: measures the time and memory of merging LAUNCHES launches (1, 10 and 30
+# million) to folded stacks. The launches are of 8 threads, from 9 call paths of 20 frames. Prints
+# medians of 3 runs, for each order of the records:
 #
 #	near		a record is at most 64 launches behind
 #	fifo		200,000 launches in flight, records in about launch order
@@ -20,8 +20,8 @@ line() {
 	printf '%10s %-30s %8s %8s %8s %8s %8s %8s\n' "$@"
 }
 
-# bench NAME LAUNCHES OUTPUT GEN_ARGS...: prints a line, or the reason if some launch is not
-# matched.
+# bench NAME LAUNCHES OUTPUT GEN_ARGS...: prints a line of figures. If some launch is not matched,
+# prints xpumerge's messages and ends.
 bench() {
 	name=$1 launches=$2 output=$3
 	shift 3

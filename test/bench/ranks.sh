@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # ranks.sh [FILES...]: measures merging FILES recordings (1, 2, 4, 8, 16), as if each were a rank of
-# a job, each of 500,000 launches of 8 threads from 10,000 call paths of 30 frames. All recordings
-# have the same call paths. Prints medians of 3 runs; "x one" is the ratio to one recording.
+# a job. Each recording has 500,000 launches of 8 threads, from the same 10,000 call paths of 30
+# frames. Prints medians of 3 runs; "x one" is the ratio to one recording.
 . "$(dirname "$0")/lib.sh"
 [ $# -gt 0 ] || set -- 1 2 4 8 16
 

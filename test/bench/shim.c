@@ -400,7 +400,10 @@ static double median_ns(uint64_t *ticks, const struct xpu_clock *from, const str
 	return (double)ticks[nr_cold / 2] * (to->ns - from->ns) / (to->ticks - from->ticks);
 }
 
-/* Return: the median time of a launch. *event: of an allocation, if with_events is set. */
+/*
+ * Return: the median time of a launch. *@event: the median time of an allocation, if with_events is
+ * set.
+ */
 static double cold_ns(unsigned int nr_inner, double *event)
 {
 	struct xpu_clock from = { .ticks = clock__ticks(), .ns = clock__ns() }, to;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * solve [KINDS [SECONDS]]: measures the CPU time and the memory that it takes to solve 6 metrics of
- * KINDS kinds of kernels, from samples at 1 kHz. It prints the ratio to the time that it takes to
- * compute the samples' mixtures, once with the kernels in a fixed order, and once in random order.
+ * KINDS kinds of kernels, from samples at 1 kHz: once with the kernels in a fixed order, and once
+ * in random order. It also prints the ratio of this time to the time of computing the samples'
+ * mixtures.
  */
 #include "metrics/solve.h"
 

@@ -80,7 +80,7 @@ def make_graph():
     with torch.cuda.graph(graph):
         layers(x)
 
-    def replay(keep=(layers, x)):  # the graph keeps their addresses, but no references
+    def replay(keep=(layers, x)):  # the graph has the tensors' addresses, but no references
         graph.replay()
     return replay, 41
 

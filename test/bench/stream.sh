@@ -49,10 +49,11 @@ ticks() {
 own_ticks() {
 	sed 's/.*) //' /proc/"$1"/stat 2>/dev/null | awk '{ print $12 + $13 }'
 }
-rss() {			# rss PID: prints its memory in KB, without files and shared memory
+rss() {			# rss PID: prints the anonymous memory of the process, in KB
 	awk '/^RssAnon/ { print $2 }' /proc/"$1"/status 2>/dev/null
 }
-# Prints the processes' CPU time so far, without xpuload's ended children, which are only helpers.
+# Prints the CPU time of xpuload, xpumerge and xpuload-push so far. The ended children of xpuload
+# are left out, because they are only helpers.
 cpu() {
 	echo $(($(own_ticks "$loader") + $(ticks "$splitter") + $(own_ticks \
 		"$(pgrep -P "$splitter" -x xpuload-push)")))

@@ -2,7 +2,7 @@
 /*
  * switches.c - measures a context switch: two threads on one CPU wake each other in turn
  *
- * switches N              makes N switches; prints the ns for each
+ * switches N              makes N switches; prints the mean ns per switch
  */
 #include <errno.h>
 #include <pthread.h>

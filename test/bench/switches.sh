@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Measures the cost of a context switch with --off-cpu: a million switches between two threads, and
-# a tenth as many between two Python programs, each 30 functions deep. Runs take turns. Prints
-# medians, and the time of each run relative to the bare run of its round. Needs root.
+# a tenth as many between two Python programs, each 30 functions deep. Runs take turns. Prints the
+# medians of the time per switch, and of its difference to the bare run of the same round. Needs
+# root.
 # XPU_BEFORE=DIR: also measures the xpuload in DIR. PYTHON=python3
 [ "$(id -u)" = 0 ] || { echo "switches: not run: needs root"; exit 0; }
 dir=$(mktemp -d) && cd "$dir" || exit 1

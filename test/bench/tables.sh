@@ -47,7 +47,7 @@ if [ ! -d "$modules/@duckdb" ]; then
 		"it"
 	exit 0
 fi
-# Memory events: one recording's tables serve for each rank.
+# Memory events: every rank gets a copy of the tables of one recording.
 "$XPU_BUILD/bench/memory" memory.data "$launches" >/dev/null &&
 	"$XPU_BUILD/xpumerge" memory.data -o "$dir/memory/" 2>log || {
 	cat log

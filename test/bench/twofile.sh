@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# twofile.sh [LAUNCHES]: time and memory of importing LAUNCHES launches (92,732), and then ten times
-# as many, to folded stacks. The import has two files, one with stacks and one with calls and
-# kernels, whose clocks differ by 370 ms. "sites" is the number of call paths, each with its own
-# kernel: 64, as in real programs, and as many as launches, so that no path occurs twice. Prints
-# medians of 3 runs. "ns each" is CPU time per launch. "right" is how many launches got the stack
-# that belongs to their kernel, which only timestamps can identify.
+# twofile.sh [LAUNCHES]: measures the time and memory of an import of LAUNCHES launches (92,732),
+# and then of ten times as many, to folded stacks. The import has two files, one with stacks and one
+# with calls and kernels. The clocks of the files differ by 370 ms. "sites" is the number of call
+# paths, each with its own kernel: 64, as in real programs, and as many as launches, so that no path
+# occurs twice. Prints medians of 3 runs. "ns each" is CPU time per launch. "right" is how many
+# launches got the stack that belongs to their kernel; only timestamps can identify this stack.
 . "$(dirname "$0")/lib.sh"
 launches=${1:-92732}
 
@@ -13,7 +13,7 @@ line() {
 	printf '%9s %8s %7s %7s %8s %8s %8s %8s %8s %10s\n' "$@"
 }
 
-right() {		# prints how many launches are under the stack named like their kernel
+right() {		# prints how many launches are under the site with their kernel's number
 	sed -n 's/.*;site_\([0-9]*\);.*\[GPU_Kernel\]kernel_\([0-9]*\) /\1 \2 /p' "$1" |
 		awk '$1 == $2 { n += $3 } END { print n + 0 }'
 }

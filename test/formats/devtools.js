@@ -35,7 +35,7 @@ run(async () => {
 
 	const sidebar = page.getByRole("button", { name: "Hide sidebar" });
 
-	/* A panel that is not ready yet ignores a file without a message. */
+	/* Until the panel is ready, it silently ignores files. */
 	for (let i = 0; i < 5 && !await sidebar.count(); i++) {
 		await page.waitForTimeout(2000);
 		await page.locator("input[type=file]").first().setInputFiles("demo.json");
@@ -68,7 +68,8 @@ run(async () => {
 	}
 
 	/*
-	 * Work on a stream. Streams are at the bottom, but the height of a thread's calls varies.
+	 * Clicks until device work is hit. Streams are at the bottom, but the height of the
+	 * threads' rows above them varies.
 	 */
 	let told = "";
 

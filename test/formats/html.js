@@ -21,7 +21,7 @@ async function testGraph() {
 		"all frames are inside the chart");
 	near((await frame(page, "all")).width, chart - 16, "the root takes the whole width");
 
-	/* A frame's width is the sum of its lines. */
+	/* The width of a frame is proportional to the sum of its folded lines. */
 	const by = {};
 
 	for (const l of lines)
@@ -344,8 +344,8 @@ async function testDiff() {
 		if (!pair)
 			continue;
 		/*
-		 * Several frames with the same name may change in different directions, except in
-		 * the two cases below.
+		 * Frames with the same name may change in different directions, unless this name
+		 * exists in only one recording.
 		 */
 		if (!pair[1])
 			ok(/^hsl\(214,/.test(f.fill), `${f.name} exists in A alone, and is blue`,
@@ -392,7 +392,7 @@ async function testBig() {
 	const start = Date.now(), page = await open("big.html");
 
 	await page.waitForSelector("html[data-ready]");
-	/* They are also drawn. */
+	/* Also waits until the frames are drawn. */
 	await page.evaluate(() => new Promise(f =>
 		requestAnimationFrame(() => requestAnimationFrame(f))));
 	const seconds = (Date.now() - start) / 1000;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The html page explored in a browser: its numbers are compared with the tables, and time ranges
-# with the timeline; also the address, the keys, callers and callees, and the findings of axe.
+# Explores the html page in a browser. Compares its numbers with the tables, and its time ranges
+# with the timeline. Also tests the address, the keys, callers and callees, and the findings of axe.
 . "$XPU_SRC/test/lib/tap.sh"
 
 gen=$XPU_BUILD/gen_data merge=$XPU_BUILD/xpumerge

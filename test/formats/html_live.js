@@ -5,7 +5,7 @@ const fs = require("fs");
 const { ok, is, open, shot, run } = require("./browser.js");
 const { folded, sum, leaf, ready, settle, drawn, tip, number, choose } = require("./flamegraph.js");
 
-/* The last frame of folded lines, by the page's kind of value. */
+/* For each kind of value on the page: the last frame of its folded lines. */
 const ENDS = {
 	kernel: /^\[GPU_Kernel\]/, memcpy: /^\[GPU_Memcpy\]/, memset: /^\[GPU_Memset\]/,
 	pending: /^\[GPU_Launch_Pending\]/, gpu_wait: /^\[GPU_Wait\]/, off_cpu: /^\[Off_CPU\]/,

@@ -32,7 +32,7 @@ async function hover(page, x, y) {
 			[dt.textContent, dt.nextSibling.textContent])) });
 }
 
-/* Return: by name, the texts of all rows in the middle of the timeline. */
+/* Return: the tooltip of each row, in the middle of the timeline, by name. */
 async function rows(page) {
 	const found = new Map(), { box, left, height } = await page.$eval("#lanes", e => {
 		const area = e.ownerDocument.getElementById("strip-area").getBoundingClientRect();

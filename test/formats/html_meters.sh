@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Values over time in the html page: values under the pointer equal the values of the Chrome
-# timeline, and means and maxima also equal those in the table gpu_metrics.
+# Values over time in the html page. A value under the pointer equals the value in the Chrome
+# timeline. Means and maxima equal the means and maxima in the table gpu_metrics.
 . "$XPU_SRC/test/lib/tap.sh"
 
 "$XPU_BUILD/gen_counters" metrics.data >truth

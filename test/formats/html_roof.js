@@ -7,7 +7,7 @@ const { ready, settle } = require("./flamegraph.js");
 const table = (file, name) => JSON.parse(fs.readFileSync(file))[name];
 const near = (a, b, by) => Math.abs(a - b) <= by;
 
-/* Return: by kernel, its circle; and the logarithmic axes, from the labels of their ticks. */
+/* Return: the circle of each kernel, the ticks of both logarithmic axes, and the roof. */
 function plot(page) {
 	return page.$eval("#roof-plot svg", svg => {
 		const page = svg.ownerDocument.getElementById("xpu-data").textContent;

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The roof plot of the html page. Circles are where the values of the tables say, and their areas
-# are the kernels' times. Unknown kernels are listed next to the plot. A circle leads to the flame
-# graph.
+# The roof plot of the html page. The position of a circle follows from the values in the tables,
+# and its area is proportional to the kernel's time. Unknown kernels are listed next to the plot. A
+# circle leads to the flame graph.
 . "$XPU_SRC/test/lib/tap.sh"
 
 "$XPU_BUILD/gen_counters" shares.data >truth

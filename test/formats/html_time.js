@@ -8,7 +8,7 @@ const PARTS = ["1.004217s-1.004391s", "1.0051s-1.0072s"];
 const nsOf = part => part.split("-").map(text => Math.round(parseFloat(text) * 1e9));
 const isWork = line => /^\[GPU\d*_(Kernel|Memcpy|Memset)\]/.test(leaf(line));
 
-/* Return: the page's name for device work in the Chrome timeline. */
+/* Return: the name that the page gives to device work @e of the Chrome timeline. */
 const shownAs = e => e.cat === "memset" ? "set" : e.name.replace(/^memcpy/, "copy");
 
 /* Waits for the page, which redraws only once the time range has stopped changing. */
@@ -88,7 +88,10 @@ async function findRow(page, wanted) {
 	return null;
 }
 
-/* Events have the Chrome timeline's name, begin, duration, stream and correlation ID. */
+/*
+ * An event on the page has the same name, begin, duration, stream and correlation ID as in the
+ * Chrome timeline.
+ */
 async function testHover() {
 	for (const name of ["app", "all"]) {
 		const page = await withEvents(`${name}.html#events=1`);
@@ -261,7 +264,7 @@ async function testChoosing() {
 	await page.context().close();
 }
 
-/* A kernel's panel has the kernel's parts as the Chrome timeline has them. */
+/* The panel of a row of work shows the same pieces, streams and shapes as the Chrome timeline. */
 async function testPieces() {
 	const add = (map, key, ns) => map.set(key, (map.get(key) || []).concat(ns));
 	let nrShapes = 0;

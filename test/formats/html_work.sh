@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # The html page's first screen: the answer equals the summary's answer, the table of kernels equals
-# the printed table, and table and flame graph select in each other.
+# the printed table, and a selection in the table or in the flame graph appears in both.
 . "$XPU_SRC/test/lib/tap.sh"
 
 gen=$XPU_BUILD/gen_data merge=$XPU_BUILD/xpumerge

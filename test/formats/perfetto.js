@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Compares xpumerge's timelines, as they are in the tables of Perfetto's trace processor, with the
- * folded stacks.
+ * Compares xpumerge's timelines with the folded stacks. The timelines are read from the tables of
+ * Perfetto's trace processor.
  */
 "use strict";
 const fs = require("fs");
@@ -34,8 +34,8 @@ function add(sums, key, value) {
 }
 
 /*
- * Return: the time or number of device work, by the last @nr frames of the call path; 0: all
- * frames.
+ * Return: the values of device work in @file, summed by the last @nr frames of the call path; 0:
+ * all frames
  */
 function wanted(file, nr) {
 	const sums = new Map();

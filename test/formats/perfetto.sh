@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Timelines, as Chrome JSON and in Perfetto's own format, in Perfetto's trace processor.
+# Reads timelines in Chrome's JSON and in Perfetto's own format into Perfetto's trace processor.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/formats_checks.sh"
 need root bpf shim

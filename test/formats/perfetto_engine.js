@@ -2,8 +2,8 @@
 /*
  * perfetto_engine.js - Perfetto's trace processor, which its UI uses to read traces
  *
- * XPU_PERFETTO names its files: a script for a web worker, and WebAssembly. Here it runs in this
- * process. Three places in the script work only in browsers.
+ * XPU_PERFETTO names the directory of its files: a script for a web worker, and WebAssembly. Here
+ * the script runs in this process, after changes in three places.
  */
 "use strict";
 const fs = require("fs");

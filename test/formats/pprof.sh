@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Compares profiles, as Go's pprof reads them, with whole folded stacks.
+# Reads profiles with Go's pprof, and compares whole stacks with the folded stacks.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/formats_checks.sh"
 need root bpf shim go

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Loads xpumerge's files into speedscope, and compares its exports by whole stacks. */
+/* Loads xpumerge's files into speedscope, and compares speedscope's exports with folded stacks. */
 "use strict";
 const fs = require("fs");
 const path = require("path");
@@ -12,7 +12,7 @@ const index = path.join(process.env.NODE_PATH, "speedscope/dist/release/index.ht
 async function imported(file) {
 	const base64 = fs.readFileSync(file).toString("base64");
 
-	/* speedscope's command line does this. */
+	/* speedscope's command line writes the same files. */
 	fs.writeFileSync("load.js",
 		`speedscope.loadFileFromBase64(${JSON.stringify(file)}, "${base64}")`);
 	fs.writeFileSync("load.html", `<script>window.location = ${JSON.stringify(

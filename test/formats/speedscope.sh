@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Compares what speedscope imports from folded stacks and from perf script's text with the folded
-# stacks.
+# Imports folded stacks and perf script's text into speedscope, and compares the imported stacks
+# with the folded stacks.
 . "$XPU_SRC/test/lib/tap.sh"
 
 gen=$XPU_BUILD/gen_data merge=$XPU_BUILD/xpumerge

@@ -45,8 +45,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 #define STRING_KERNEL	10		/* the id of the first kernel's name; more follow */
 
 /*
- * An honest process. There are two: the shim of one logs launches; the shim of the other calls the
- * probe for each launch, and the BPF program walks the stack.
+ * One of two honest processes. The first process has a shim that logs launches. The shim of the
+ * second process calls the probe for each launch, and the BPF program walks the stack.
  */
 struct honest {
 	uint32_t proc_id, pid;
@@ -627,8 +627,8 @@ static void hostile_batch(void)
 	}
 	for (; nr; nr--) {
 		/*
-		 * Sends another process's batch inside this batch. gen can have only one batch open
-		 * at a time.
+		 * Adds a batch of another process inside this batch, by hand, because gen can have
+		 * only one batch open at a time.
 		 */
 		if (take(1) % 16 == 0) {
 			struct xpu_record_batch inner = {
@@ -729,7 +729,10 @@ static void hostile_account(void)
 	send_changed(&r, sizeof(r));
 }
 
-/* Begins and ends process images of the hostile process and its children, also after an exec. */
+/*
+ * Begins a process image of the hostile process or of one of its children: after a fork, an exec or
+ * an attach, or in an unknown way.
+ */
 static void hostile_process(void)
 {
 	static const uint16_t how[] = {
@@ -852,8 +855,8 @@ static unsigned int check_aggregate(const struct session *s, const struct aggreg
 	if (chain->path == NO_INDEX || leaf->kind != LEAF_KERNEL)
 		fail("something that is no kernel of a launch", h->proc_id);
 	/*
-	 * A caller's frame is named one byte before its return address. In a stack that the kernel
-	 * took, the innermost frame has its exact address.
+	 * The name of a caller's frame is looked up one byte before the return address. In a stack
+	 * that the kernel took, the innermost frame has its exact address.
 	 */
 	if (stack->nr != 2 || strcmp(stack->frames[0]->name, "honest+0x17ff") ||
 	    sscanf(stack->frames[1]->name, "honest+0x%x", &site) != 1 || (++site & 0xff) > 1)
@@ -905,7 +908,7 @@ static void check_text(const char *text)
 			fail("a control character on the terminal", HOSTILE);
 }
 
-/* Tests a whole merge by xpumerge's parts. Runs only now and then, because a merge takes long. */
+/* Tests a whole merge with every writer. Runs only now and then, because a merge takes long. */
 static void check_merge(const char *path)
 {
 	static const struct merge_opts opts = { UNIT_US, false };

@@ -2,7 +2,7 @@
 /*
  * fuzz_split - fuzzes xpumerge split, which reads a recording from a pipe
  *
- * Deletes the files that split makes at once; fuzz_reader tests how split files are merged.
+ * The files that split makes are deleted at once; fuzz_reader tests how split files are merged.
  */
 #include <stddef.h>
 #include <stdint.h>

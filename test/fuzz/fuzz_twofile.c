@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * fuzz_twofile - fuzzes recordings in two files: the stacks, a line "%%", the device records
+ * fuzz_twofile - fuzzes recordings in two files
  *
- * Whatever the files contain, the result must be a recording in order, and its merges must be
- * valid.
+ * The input has the stacks, a line "%%", and the device records. Whatever the files contain, the
+ * records of the result must be in order, and its merges must be valid.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -129,7 +129,7 @@ static size_t replace(uint8_t *data, size_t size, size_t max_size, size_t at, si
 	return size - bytes + with->hdr.size;
 }
 
-/* Packs the block of @h again with changed records, or changes its packed bytes. */
+/* Changes the records of the block with the header @h, or changes the block's packed bytes. */
 static size_t mutate_block(uint8_t *data, size_t size, size_t max_size, size_t at,
 			   const struct xpu_record_block *h, unsigned int seed)
 {

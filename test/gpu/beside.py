@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # beside.py [THREADS]: ten windows of torch.profiler, CPU and CUDA, with stacks, while THREADS other
 # threads go on launching. For each window it prints the counts of this thread's device and CPU
-# events by name, the number of events with stacks, and the amount of device work that began before
-# its call or ended after the last call. At the end it prints how many of these kernels the whole
-# program launched.
+# events by name, the number of events with stacks, and the number of device events that began
+# before their call or ended after the last call. At the end it prints how many kernels of each name
+# the whole program launched.
 import collections
 import json
 import sys

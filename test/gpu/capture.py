@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# capture.py profiler|nvtx: PyTorch with windows. Matrix products run inside the windows and sums
-# outside; their numbers are always the same.
+# capture.py profiler|nvtx: PyTorch with windows. Multiplications run inside the windows, and
+# additions run outside. The numbers of both are always the same.
 import sys
 import threading
 

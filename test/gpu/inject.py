@@ -13,8 +13,8 @@ import subprocess
 import sys
 import threading
 
-asked = []                                      # SIGTERM has arrived
-over = asked                                    # the last step has been made
+asked = []                                      # has an item once SIGTERM has arrived
+over = asked                                    # has an item once the last step is done
 
 
 def make_model():

@@ -24,7 +24,7 @@ static size_t step(uint8_t *at)
 	return (uint8_t *)record - at;
 }
 
-/* Fills @at with words of @kind, so that a record of @kind begins wherever the next record does. */
+/* Fills @at with copies of @kind, so that the next record has this kind, wherever it begins. */
 static void fill(uint8_t *at, uint32_t kind)
 {
 	size_t i;
@@ -34,7 +34,8 @@ static void fill(uint8_t *at, uint32_t kind)
 }
 
 /*
- * Return: whether a record of @bytes has the same step with other contents and at another position.
+ * Return: whether the step over a record of @kind is @bytes, whatever the record contains, and a
+ * truncated record is refused.
  */
 static int is_plain(uint8_t *at, uint32_t kind, size_t bytes)
 {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # own_profiles.py [THREADS]: runs torch.profiler three times, while THREADS other threads go on
-# launching. Prints each profile's counts of this thread's kernels and copies, which no other thread
-# uses.
+# launching. For each profile, prints the counts of the kernels and copies that only this thread
+# launches.
 import sys
 import threading
 import time

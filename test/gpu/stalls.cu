@@ -3,15 +3,16 @@
  * stalls.cu - kernels that stall for a known reason, each launched by a separate function
  *
  *	stalls [THREADS]	these kernels from THREADS threads
- *	stalls null N		N launches of an empty kernel; prints the ns of each, after a while
+ *	stalls null N		N launches of an empty kernel; prints the mean ns of the last two
+ *				thirds of them
  *	stalls short N US	N kernels of US us each, each with its own name; 200 at most
  *	stalls long		a kernel of 20 ms, 100 times; prints the total us
- *	stalls contexts WHAT	kernels in contexts of one GPU, in order: p: the primary one; c: a
- *				new one; d: a new one, destroyed
+ *	stalls contexts WHAT	a letter for each step: p: kernels in the primary context of a GPU;
+ *				c: kernels in a new context; d: destroys the last new context
  *	stalls mix SECONDS	eight threads: kernels, modules that are loaded and unloaded,
- *				graphs; prints how many launches and kernels there were; cold: the
- *				graphs are captured before their kernels have run; quit: it exits in
- *				the middle of it; SIGINT ends it
+ *				graphs; prints the numbers of launches and kernels; SIGINT ends it
+ *	stalls cold SECONDS	the same, but captures the graphs before their kernels have run
+ *	stalls quit SECONDS	the same, but exits while the threads run
  */
 #include <cuda.h>
 #include <cuda_runtime.h>

@@ -413,7 +413,7 @@ static void how_batch(void)
 #endif
 }
 
-/* The driver's own functions, each called in a separate function. */
+/* Copies and memsets with the driver's own functions. */
 static CUdeviceptr here, there;
 static char *pinned_host;
 static CUarray line1, line2;

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Accounts of threads' time on a real GPU: threads with known shares, with every way to wait; and a
-# training loop with a slow data loader, which the graph and the table of idle gaps must name.
+# Tests the accounts of threads' time on a real GPU: threads with known shares of time, for every
+# way to wait, and a training loop with a slow data loader. The graph and the table of idle gaps
+# must name this data loader.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu nvcc bpf
 
@@ -53,7 +54,7 @@ diag "$(grep '^GPU .* idle' loader.txt)"
 # 60 batches, each 20 ms late. Imports and the kernels' first launches come before them.
 row=$(grep ': io in ' idle.csv | head -n 1)
 diag "$row"
-# Since Python 3.11, the name is qualified.
+# Since Python 3.11, the name of a method includes its class.
 loader='slow_loader.py:(SlowDataset.)?__getitem__'
 like "$row" "$loader" "the GPU is idle because its thread reads in the data loader"
 # A batch comes every 20 ms, and the previous step ends within that time.

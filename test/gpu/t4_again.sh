@@ -39,8 +39,9 @@ done
 wait $pid
 is $? 0 "demo ends with exit status 0"
 
-# Threads that are nearly always inside calls that wait, of each kind; and threads with calls for
-# which only --api has callbacks.
+# In the first program, each thread is nearly always inside a call that waits, and there are threads
+# for each kind of call. In the second program, threads make calls for which only --api has
+# callbacks.
 for kind in '' '-k free -t 8'; do
 	rm -f out		# an earlier program's output contains "ready", too
 	# shellcheck disable=SC2086

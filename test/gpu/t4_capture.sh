@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# --capture on a real GPU records exactly the launches in windows, of C++ with eight threads and of
-# PyTorch. Also prints the cost of a launch outside of windows.
+# --capture on a real GPU records exactly the launches in windows, for a C++ program with eight
+# threads and for PyTorch. Also prints the cost of a launch outside of windows.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu nvcc bpf
 
@@ -43,7 +43,7 @@ run first launch:1-10 "out 10" '--gpu-only' -t 8 -w 1 -n 400 -m none
 run second launch:3201-6400 "in 3200" '--gpu-only' -t 8 -w 1 -n 400 -m none
 run none launch:100000-200000 "" '--gpu-only' -t 8 -w 1 -n 400 -m none
 # Threads launch and wait all the time, even while the callbacks of their current calls are enabled
-# or disabled. CUPTI 13.0 then gave all calls of a thread one correlation ID.
+# or disabled. In this case, CUPTI 13.0 gave all calls of a thread the same correlation ID.
 race() {		# race NAME OPTIONS-OF-XPULOAD ARGS...
 	name=$1 opts=$2
 	shift 2

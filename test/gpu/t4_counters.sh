@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Compares the counters of each kernel that xpumerge computes from the samples of a run with the
-# values of Nsight Compute, which runs each kernel several times.
+# From the samples of a run, xpumerge computes counters of each kernel. The test compares these
+# counters with the values of Nsight Compute, which runs each kernel several times.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu bpf torch
 command -v ncu >/dev/null || skip_all "no ncu"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# --memory of PyTorch on two GPUs, in one process and in one process per GPU: PyTorch's own numbers
-# for each device, at each moment; and a leak on one of the GPUs.
+# --memory of PyTorch on two GPUs, in one process and in one process per GPU. The numbers equal
+# PyTorch's own numbers for each device at each moment, and a leak on one of the GPUs is found.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/memory_verdict.sh"
 . "$XPU_SRC/test/lib/memory_torch_checks.sh"

@@ -1,17 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# torch.profiler inside the target: three profiles, one after another, while other threads go on
-# launching. Its counts equal the counts of a run without xpuload, xpuload reports the work that it
-# did not record, and nothing crashes in XPU_PROFILER_RUNS runs (default 100), of which
-# XPU_PROFILER_JOBS run at the same time. After a crash it prints the stack. If a run crashes or has
-# other counts, it also reports the results of as many runs without xpuload.
+# torch.profiler inside the target makes three profiles, one after another, while other threads go
+# on launching. The profiles have the same counts as without xpuload, xpuload reports the work that
+# it did not record, and nothing crashes. XPU_PROFILER_RUNS is the number of runs (default 100), and
+# XPU_PROFILER_JOBS is how many run at the same time. After a crash, the test prints the stack. If a
+# run crashes or has other counts, the test also reports the results of as many runs without
+# xpuload.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu bpf torch
 runs=${XPU_PROFILER_RUNS:-100}
 jobs=${XPU_PROFILER_JOBS:-$(nproc)}
 [ "$jobs" -le 16 ] || jobs=16
-# The time limit of run.sh, less some time for the rest: runs that have not begun by then are left
-# out.
+# No run begins after this time, so that the rest of the test ends within the time limit of run.sh.
 export PROFILER_END=$(($(date +%s) + ${XPU_TEST_TIMEOUT:-240} - 60))
 export XPULOAD
 export PROFILER="$XPU_SRC/test/gpu/own_profiles.py"

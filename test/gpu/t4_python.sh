@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# with xpuload.record() on a real GPU, without privileges: random windows of a PyTorch program in
-# which 8 threads launch all the time; the cost of launches outside of windows; torch.profiler
-# before, inside and after a window; JAX and CuPy; DataFrames and Arrow tables. PYTHON_WINDOWS_S is
-# the time for which windows are made (default 20).
+# Tests "with xpuload.record()" on a real GPU, without privileges. A PyTorch program, in which 8
+# threads launch all the time, makes random windows. Also tests the cost of launches outside of
+# windows, torch.profiler before, inside and after a window, JAX, CuPy, DataFrames and Arrow tables.
+# Windows are made for PYTHON_WINDOWS_S seconds (default 20).
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/python_package.sh"
 need gpu torch
@@ -24,7 +24,7 @@ import xpuload
 OPS = {"in": torch.sinh, "edge": torch.cosh, "out": torch.atan}
 KERNELS = {"in": "sinh_kernel", "edge": "cosh_kernel", "out": "atan_kernel"}
 state, done = ("edge", 0), False
-sure, unsure = {}, {}			# in one state, and across a change
+sure, unsure = {}, {}			# launches in one state, and across a change of state
 lock = threading.Lock()
 
 

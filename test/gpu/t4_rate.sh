@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Empty kernels from 8 threads at the highest rate for XPU_RATE_SECONDS (10; XPU_TEST_TIMEOUT must
-# allow more time), recorded with XPU_RATE_OPTIONS. Nothing is lost, and every launch is matched and
-# under its own site. Prints the rate, and the recorder's memory and CPU time.
+# Empty kernels from 8 threads at the highest rate for XPU_RATE_SECONDS (default 10), recorded with
+# XPU_RATE_OPTIONS. XPU_TEST_TIMEOUT must be longer than XPU_RATE_SECONDS. Nothing is lost, and
+# every launch is matched and under its own site. Prints the rate, and the recorder's memory and CPU
+# time.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu nvcc bpf
 seconds=${XPU_RATE_SECONDS:-10}

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A roof by instructions and bytes: the metrics of doc/results.md fit into one pass on a real GPU,
-# their units are recorded, and bytes and instructions of kernels are right.
+# The metrics that doc/results.md names for a roof of instructions and bytes fit into one pass on a
+# real GPU. Their units are recorded, and the bytes and instructions of kernels are right.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu bpf torch
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Launch shapes on a real GPU, for a program that prints its grids, blocks, shared memory and
-# clusters. Occupancy is compared with the driver's result (NVIDIA's own calculator uses no driver:
-# see t0/shape.c).
+# clusters. Compares the occupancy with the driver's result; t0/shape.c compares it with the result
+# of NVIDIA's own calculator, which uses no driver.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu nvcc bpf
 

@@ -36,7 +36,7 @@ run() {			# run NAME COMMAND...
 }
 
 run one ./stalls 1
-# A warp that waits at a barrier is at the instruction after it: at the beginning of the loop.
+# The samples of a warp that waits at a barrier are at the next instruction, where the loop begins.
 while read -r kernel reasons lines; do
 	top=$(grep "launch_$kernel(.*;\[GPU_Kernel\]k_$kernel(" one.folded |
 		sed -n 's/.*;\([^;]*\);\[stall\]\(.*\) \([0-9]*\)$/\1 \2 \3/p' | sed 's/^.* at //')

@@ -144,7 +144,7 @@ for name in $all; do
 		like "$(cat "$name.mlog")" \
 			'graph nodes whose making was not recorded: under their launch' \
 			"$name: a message says that work of unknown nodes is under the launch" ;;
-	empty_graph | conditional)	# CUPTI has no work for a launch, or vice versa
+	empty_graph | conditional)	# CUPTI gives no work for a launch, or no launch for work
 		like "$line" "^launches $made matched 2 .* lost 0" \
 			"$name: all launches are recorded"
 		like "$(cat "$name.mlog")" \

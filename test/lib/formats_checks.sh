@@ -54,17 +54,16 @@ odd_names() {
 	printf '%10000s\0' '' | tr ' ' k
 }
 
-# Removes differences that a timeline's tracks cannot show: the names of a thread over time, because
-# each track has one name; and the difference between a captured call and a launch whose kernel was
-# never seen.
+# Removes what a timeline's tracks cannot show. A track has only one name, so the earlier names of a
+# thread are missing. A captured call looks the same as a launch whose kernel was never seen.
 only_tracks() {
 	sed 's/^[^;]*;//' | grep -v '\[GPU_Launch_Pending\] ' | sum_lines
 }
 
-# same NAME FORMAT FILTER FILE_OPTIONS UNIT...: checks that readers of FORMAT, written from
-# NAME.data with FILE_OPTIONS, get the folded stacks after FILTER. Both are made with the options in
-# $both, after the options in $common. READER=UNIT stands for a reader whose unit has another name
-# in --unit.
+# same NAME FORMAT FILTER FILE_OPTIONS UNIT...: writes a file of FORMAT from NAME.data with
+# FILE_OPTIONS, and checks that its readers get the folded stacks after FILTER. The file and the
+# stacks are made with the options in $both, and both results pass through the command $common.
+# READER=UNIT: the reader calls the unit READER, and --unit calls it UNIT.
 same() {
 	name=$1 format=$2 filter=$3 options=$4
 	shift 4

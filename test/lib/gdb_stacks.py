@@ -26,7 +26,7 @@ count = {"stacks": 0, "same": 0, "differ": 0, "none": 0, "frames": 0, "cut": 0}
 report = []
 
 
-# The return address of makecontext()'s functions.
+# The function to which makecontext()'s functions return. Key: whether the machine is aarch64
 START_CONTEXT = {False: "__start_context", True: "__startcontext"}
 
 

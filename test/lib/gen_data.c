@@ -38,8 +38,8 @@ struct options {
 					 * launch */
 	uint64_t thread_batch;		/* number of launches that a thread makes in a row */
 	uint64_t memcpy_every, graph_every, graph_nodes;
-	uint64_t parts;			/* files that begin while a graph runs, and between
-					 * @early device records and their launches */
+	uint64_t parts;			/* number of files that begin while a graph runs and, with
+					 * @early, between device records and their launches */
 	uint64_t lose_launch, lose_record;
 	uint64_t seed;
 	uint64_t cut;
@@ -48,7 +48,7 @@ struct options {
 	uint64_t host;			/* number of the host, part of its name; 0: none */
 	uint64_t pid;			/* pid of the first process */
 	uint64_t nccl_every;		/* every Nth call path is an operation of NCCL */
-	uint64_t slow;			/* how many percent longer kernels other than NCCL last */
+	uint64_t slow;			/* percent by which kernels other than NCCL's are longer */
 	uint64_t samples_every;		/* a CPU sample for every N launches */
 	uint64_t off_every;		/* a wait off the CPU for every N launches */
 	uint64_t pause_every;		/* 100 us without a launch after every N launches */
@@ -85,8 +85,8 @@ struct held {
 
 struct state {
 	const struct options *o;
-	struct gen g;			/* records of the batch that is written next */
-	struct gen batch;		/* records of the next batch */
+	struct gen g;			/* records to write next, complete batches included */
+	struct gen batch;		/* records inside the next batch */
 	struct held *held;		/* launches not written yet: one list for all threads, or a
 					 * list for each thread */
 	struct flight *window;
@@ -202,10 +202,7 @@ static void emit_held(struct state *s, struct held *h)
 	h->nr = 0;
 }
 
-/*
- * With thread batches, launches do not wait for device records to be written, nor device records
- * for launches.
- */
+/* With thread batches, launches are written independently of device records. */
 static void emit_launches(struct state *s)
 {
 	if (!s->o->thread_batch)
@@ -265,7 +262,7 @@ static void emit(struct state *s)
 		flush(s);
 }
 
-/* Adds API calls around the launch, as many as fit before the thread's next launch. */
+/* Adds two API calls: the call of the launch, and a call inside it. */
 static void add_calls(struct state *s, const struct flight *f, uint32_t cbid)
 {
 	const struct xpu_call calls[] = {
@@ -440,7 +437,7 @@ static void emit_path(struct state *s, uint32_t path)
 	else if (!stat(o->map, &st) && (uint64_t)st.st_size > 0x2000)
 		bytes = st.st_size - 0x1000;
 	for (i = 0; i < nr; i++) {
-		/* All paths share their outer half, like main() and a framework. */
+		/* All paths have the same outer half of frames, like main() and a framework. */
 		uint64_t seed = i < nr / 2 ? path * 131 + i + 1 : 100000 + i;
 
 		frames[i] = APP_BASE + 0x1000 + seed * 2654435761u % bytes;

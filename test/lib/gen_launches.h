@@ -2,7 +2,8 @@
 /*
  * gen_launches.h - launches as two tools record them, one with stacks, the other with calls
  *
- * Each tool has its own clock and loses its own events. The events carry the truth.
+ * Each tool has its own clock and loses its own events. Each event has the number of its launch,
+ * which is the truth.
  */
 #ifndef TEST_LIB_GEN_LAUNCHES_H
 #define TEST_LIB_GEN_LAUNCHES_H
@@ -23,10 +24,10 @@ enum gen_tids {
 struct gen_launches {
 	uint32_t nr, nr_threads;
 	double gap_us;			/* mean gap between launches of a thread */
-	double fixed;			/* constant part of the gap */
+	double fixed;			/* fraction of the gap that is constant, 0 to 1 */
 	uint32_t burst;			/* number of launches that come close together */
 	double jitter_us;		/* largest time from a stack to its call */
-	double spread_us;		/* largest time by which one jitter in 100 is longer */
+	double spread_us;		/* one jitter in 100 is longer, by at most this time */
 	double lost_stacks, lost_launches;
 	double offset_ms, drift_ppm;	/* offset and drift of the stacks' clock */
 	double quantum_ns;		/* resolution of the stacks' clock */

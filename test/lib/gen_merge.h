@@ -38,7 +38,7 @@ struct merged {
 	size_t pprof_size;
 	char *pftrace;
 	uint64_t sum_ns, nr_records;	/* sums over all aggregates of device work */
-	uint64_t times_ns;		/* sum over all bins of time of device work */
+	uint64_t times_ns;		/* device time, summed over all bins of time */
 };
 
 struct merge_opts {

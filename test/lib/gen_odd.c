@@ -3,15 +3,16 @@
  * gen_odd FILE WHAT [NAMES] - unusual recordings, for tests of the outputs that people read
  *
  * WHAT:
- *	names	each NUL-terminated name in the file NAMES names a kernel, a function, a
- *		thread, an NVTX range and a mapped file; the first one also names the command and
- *		the GPU. Each function holds memory; the one whose name has an escape holds most
- *	years	a kernel of ten years, one of 1 ns
+ *	names	each NUL-terminated name in the file NAMES is the name of a kernel, a function, a
+ *		thread, an NVTX range and a mapped file; the first name is also the name of the
+ *		command and of the GPU. Each function holds memory. The function whose name has an
+ *		escape character holds most
+ *	years	a kernel of ten years, and a kernel of 1 ns
  *	zero	one launch, whose kernel takes no time
  *	one	one launch, of 5 us
  *	back	each kernel begins before its launch, and is launched before the previous one
  *	crowd	300 threads, 64 GPUs, 10,000 kernels
- *	deep	a launch and two CPU samples; one sample's call path is deeper than recorded
+ *	deep	a launch and two CPU samples; the call path of one sample is truncated
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * gen_pairs CPU GPU TRUTH [KEY=VALUE...] - makes a recording in two files whose truth is known
+ * gen_pairs CPU GPU TRUTH [KEY=VALUE...] - makes a recording in two files, and writes the call path
+ * of each launch to TRUTH
  * gen_pairs verdict TRUTH <PERF - compares the truth with the output of xpumerge -f perf. Prints
  * how many launches are right, wrong, uncertain and without a stack, and how many launches are in
  * one file or in both
@@ -10,12 +11,13 @@
  * always between the previous call and its own call. Launch i takes i + 1 ns on the device, which
  * identifies its kernel.
  *
- * Times are in us, shares from 0 to 1. "delay" is the least time from a stack to its call, and
- * "jitter" is added to it; "gap" is the least time from a call's end to the next stack, and "work"
- * is added to it. "shape" is the distribution of jitter and work. After every "burst" launches,
- * work takes "pause" more. Losses come in runs of "run" on average. The file of calls lacks the
- * first "head" of the time, the file of stacks the last "tail". Both lack the first "both" and the
- * last "both_end", cut at the same moment. The stacks' clock steps by "step" ms after the share
+ * Times are in us, and shares are from 0 to 1. "delay" is the least time from a stack to its call,
+ * and "jitter" is added to it. "gap" is the least time from the end of a call to the next stack,
+ * and "work" is added to it. "shape" is the distribution of jitter and work. Before every burst of
+ * "burst" launches, a thread computes longer, by "pause" on average. Losses come in runs, whose
+ * mean length is "run". The file of calls lacks the share "head" of the time at the beginning, and
+ * the file of stacks lacks the share "tail" at the end. Both files lack the shares "both" at the
+ * beginning and "both_end" at the end. The clock of the stacks steps by "step" ms after the share
  * "step_at" of the time. With "apis" the files have copies, memsets and graphs, too.
  */
 #include <inttypes.h>
@@ -214,7 +216,7 @@ static void run(const struct opts *o, struct launch *launches)
 		launches[i].has_stack &= launches[i].stack_ns <= (1 - o->tail) * last;
 		launches[i].has_stack &= launches[i].stack_ns >= o->late * last;
 		launches[i].has_call &= launches[i].call_ns <= (1 - o->late) * last;
-		/* Both files lack the beginning or the end of the time, cut at the same moment. */
+		/* Both files are cut at the same moments, at the beginning and at the end. */
 		launches[i].has_stack &= launches[i].stack_ns >= o->both * last &&
 					 launches[i].stack_ns <= (1 - o->both_end) * last;
 		launches[i].has_call &= launches[i].call_ns >= o->both * last &&

@@ -213,7 +213,8 @@ for i in range(opts["nr"]):
 if opts["lost"]:
     event(record(2, struct.pack("<QQ", 901, opts["lost"]) + side(0, 0, now)))
 if opts["aux"]:
-    # The trace follows its record. Its size is in the record, but not in the record's size.
+    # The trace data follow their record, which contains their size. The size of the record does not
+    # include them.
     records.insert(len(records) // 2, (0, record(71, struct.pack("<QQQIIII", 24, 0, 0, 0, 0, 0, 0))
                                        + b"\xff" * 24))
 if opts["order"]:

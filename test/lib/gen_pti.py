@@ -153,7 +153,7 @@ class Thread:
             self.call(api, [i])
             self.work(name, leaf, i + ".1" if onetrace else i, api)
             return
-        if not self.lists or rnd.random() < 0.5:	# appending to a list is no launch
+        if not self.lists or rnd.random() < 0.5:	# appending to a list is not a launch
             self.lists.append([])
             for _ in range(rnd.randint(1, 4)):
                 api, name, leaf = self.some("")

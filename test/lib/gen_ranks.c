@@ -13,11 +13,13 @@
  * the same ID. Between these, ranks run other kernels and wait off the CPU. Keys, with times in us:
  *
  *	ranks, steps, seed
- *	files		number of recordings; rank R is in number R % files
+ *	files		number of recordings; rank R is in recording R % files
  *	hosts		number of hosts; recording F is from host F % hosts
- *	offset		each host's clock is this much ahead of the previous one; drift: in ppm
- *	apart		the largest time between the ranks' ends of a collective
- *	slow_host, slow_gpu	the rank that loads its data slowly, or has a slow kernel; -1: none
+ *	offset		each host's clock is this much ahead of the previous host's clock
+ *	drift		each host's clock is faster than the previous host's clock by this many ppm
+ *	apart		the longest time between the ends of one collective on two ranks
+ *	slow_host	the rank that loads its data slowly; -1: none
+ *	slow_gpu	the rank that has a slow kernel; -1: none
  *	cut		the last rank ends after this many steps; 0: after all
  *	lose		the last rank has no events of one collective
  *	payload		0: NCCL makes no payloads
@@ -347,7 +349,8 @@ static void do_single(uint32_t comm, uint32_t thread, const char *name, uint64_t
 }
 
 /*
- * Runs a group of collectives: of one communicator, in one kernel; or of two, with a kernel each.
+ * Runs a group of collectives of one or two communicators. The group has one kernel for each
+ * communicator.
  */
 static void do_group(uint32_t first, uint32_t second, uint32_t nr)
 {
@@ -532,7 +535,9 @@ static void make_again(void)
 
 /* ---- a rank's other work --------------------------------------------------------------------- */
 
-/* Loads data, then runs a kernel; one rank may be slow in one of them. */
+/*
+ * Each rank loads data, then runs a kernel. One rank may load slowly, one may have a slow kernel.
+ */
 static void do_own_work(void)
 {
 	uint32_t i, id;

@@ -3,14 +3,14 @@
  * gen_runs FILE [KEY=VALUE...] - makes a recording of one run of a program, with known noise
  *
  * Each step launches eight kernels from eight functions, which make API calls, and waits for the
- * GPU. The first step has its own kernel, which no other step launches. Each run multiplies all
- * durations of a kernel, of launching and of waiting by its own factors, whose logarithms have a
- * normal distribution with the deviation "noise" in percent. Each single duration varies by up to a
- * tenth. Keys:
+ * GPU. The first step has its own kernel, which no other step launches. Each run has a factor for
+ * each kernel, for launching and for waiting, and multiplies all of their durations by it. The
+ * logarithms of the factors have a normal distribution, whose deviation is "noise" percent. Each
+ * single duration also varies by up to a tenth. Keys:
  *
  *	seed=1 steps=200 noise=0.5
- *	kernel=0 launch=0 wait=0	percent by which kernel 3, launches, waits are slower
- *	again=0				percent of the steps in which kernel 3 is launched twice
+ *	kernel=0 launch=0 wait=0	kernel 3, launches and waits are slower by these percentages
+ *	again=0				percentage of the steps that launch kernel 3 twice
  */
 #include <limits.h>
 #include <math.h>

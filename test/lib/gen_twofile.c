@@ -2,7 +2,7 @@
 /*
  * gen_twofile CPU GPU [KEY=VALUE...] - makes a recording in two files, as older tools leave it
  *
- * Launch i is made by site_i, launches kernel_i and takes i + 1 ns on the device, so that the
+ * Function site_i makes launch i, whose kernel is kernel_i and takes i + 1 ns on the device. So the
  * merged stacks show whether a match is right. Keys: nr, threads, gap, fixed, burst, jitter, spread
  * (us), lost, lost_calls (shares), offset (ms), drift (ppm), quantum (ns), tids (same, other, pid),
  * format (chrome, array, lines, text), sites (number of call paths), comm (thread name), driver

@@ -10,13 +10,15 @@
  * Prints the truth, a line KIND BEGIN END for each span, in ns since the recording began. Launches
  * come long before their device work.
  *
- * Other shapes have one kind of data each, with other words before BEGIN and END:
+ * Other shapes have one kind of data each. Their lines have other words before BEGIN and END:
  *
- *	memory BYTES PATH	held by a call path; graphs BYTES: held by graphs
- *	stalls, exact: sample KERNEL PLACE	PC samples, one every 10 us, read every
- *				50 ms, or (exact) after each launch
- *	nccl RANK, nccl_wait RANK	the two parts of an NCCL kernel, of two ranks
- *	captured NUMBER		a kernel of a capture window; open NUMBER: the window
+ *	memory		memory BYTES PATH: memory that a call path holds
+ *			graphs BYTES: memory that graphs hold
+ *	stalls, exact	sample KERNEL PLACE: PC samples, one every 10 us. "stalls" reads them
+ *			every 50 ms, "exact" after each launch
+ *	nccl		nccl RANK, nccl_wait RANK: the two parts of an NCCL kernel, for two ranks
+ *	captured	captured NUMBER: a kernel of a capture window
+ *			open NUMBER: the capture window
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * html_stretch.js SOURCES PAGE FIRST-LAST...: prints what the page's own modules find in selected
- * stretches of its bins of time
+ * stretches of the page's time, which consist of whole bins
  *
  * SOURCES: a copy of the page's modules, for node. FIRST and LAST are fractions of the page's time.
  * The output is JSON, with the bounds of each stretch in ns, the sums of each kind, the sums of

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# live_checks.sh - functions for tests of running programs, after tap.sh:
+# live_checks.sh - functions for tests of running programs. Source it after tap.sh:
 # . "$XPU_SRC/test/lib/live_checks.sh"
 #
 # A target called NAME is test/workload/live. NAME.cmd has its commands, NAME.out its answers,
@@ -33,7 +33,8 @@ behind_limit() {
 	"$@"
 }
 
-# start NAME COMMAND...: runs COMMAND, which finally execs live, with NAME's file descriptors
+# start NAME COMMAND...: runs COMMAND, which finally execs live. Its commands come from NAME.cmd,
+# and its output goes to NAME.out and NAME.err.
 start() {
 	name=$1
 	shift
@@ -44,7 +45,7 @@ start() {
 	wait_for grep -qs ready "$name.out" || diag "$name does not get ready"
 }
 
-start_dormant() {	# start_dormant NAME ARGS...: with the shim, outside of any recording
+start_dormant() {	# start_dormant NAME ARGS...: starts live with the shim, unrecorded
 	name=$1
 	shift
 	start "$name" env LD_PRELOAD="$XPU_SHIM" "$live" -s 1800 "$@"
@@ -106,8 +107,8 @@ attached() {
 }
 
 # An awake shim sends definitions first. attach() makes xpuload write them uncompressed. A shim that
-# falls asleep because the previous observer has left also sends them, but marks them as its last
-# ones.
+# falls asleep because the previous observer has left also sends definitions, but marks these as its
+# last records.
 is_awake() {
 	grep -aqs cuLaunchKernel "$1.data" && "$XPUMERGE" dump "$1.data" 2>/dev/null | awk '
 		/ COUNTERS / { awake = !/ misc=LAST/ }
@@ -141,7 +142,7 @@ holds() {		# holds FILE NUMBER
 	"$XPUMERGE" -i "$1" -f folded 2>&1 >/dev/null | grep -q " matched $2 "
 }
 
-# asleep NAME: waits until the target's shim has left CUPTI, because no observer is left
+# asleep NAME: waits until the target's shim has unsubscribed from CUPTI because no observer is left
 asleep() {
 	wait_for gets_cupti "$1" && ask "$1" unsubscribe >/dev/null
 }
@@ -160,7 +161,7 @@ verdict() {		# verdict NAME: prints the results of xpumerge and verdict.sh for N
 	"$XPU_SRC/test/lib/verdict.sh" "$1.folded" "$1.mlog"
 }
 
-# exact NAME LAUNCHES TEST: NAME.data has exactly LAUNCHES launches, each in its place
+# exact NAME LAUNCHES TEST: checks that NAME.data has exactly LAUNCHES launches, each in its place
 exact() {
 	line=$(verdict "$1")
 	is "$line" "launches $2 matched $2 wrong 0 unmatched 0 lost 0" "$3" ||

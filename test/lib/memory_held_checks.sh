@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# memory_held_checks.sh - compares a recording with the output of test/workload/held.cu: .
-# "$XPU_SRC/test/lib/memory_held_checks.sh", after memory_verdict.sh
+# memory_held_checks.sh - compares a recording with the output of test/workload/held.cu. Source it
+# after memory_verdict.sh: . "$XPU_SRC/test/lib/memory_held_checks.sh"
 # shellcheck shell=sh
 
 # said WORD MOMENT: prints the value of WORD at the first or the second moment, from held.out

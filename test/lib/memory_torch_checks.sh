@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# memory_torch_checks.sh - compares a recording with PyTorch's own figures for its memory, after
-# memory_verdict.sh: . "$XPU_SRC/test/lib/memory_torch_checks.sh"
+# memory_torch_checks.sh - compares a recording with PyTorch's own figures for its memory. Source it
+# after memory_verdict.sh: . "$XPU_SRC/test/lib/memory_torch_checks.sh"
 #
 # For each device, at several moments, the program prints
 #
@@ -9,8 +9,8 @@
 #
 # and at its end "peak DEVICE ALLOCATED RESERVED".
 
-# torch_said OUT START FIRST GPUS: prints "NS GPU ALLOCATED RESERVED" for all moments from number
-# FIRST. GPUS: the recording's numbers of devices 0, 1, ...
+# torch_said OUT START FIRST GPUS: prints "NS GPU ALLOCATED RESERVED" for moment FIRST and
+# each later moment. GPUS: the numbers that devices 0, 1, ... have in the recording
 torch_said() {
 	awk -v start="$2" -v first="$3" -v gpus="$4" 'BEGIN { split(gpus, gpu, " ") }
 		$1 != "moment" { next }
@@ -18,8 +18,8 @@ torch_said() {
 		nr >= first { printf "%.0f %s %s %s\n", $2 - start, gpu[$3 + 1], $4, $5 }' "$1"
 }
 
-# torch_table DATA TABLE FIELD...: prints fields of a memory table by device, with the GPU as the
-# second field.
+# torch_table DATA TABLE OPTION...: prints fields of a table of memory by device. The second field
+# is the GPU.
 torch_table() {
 	data=$1 table=$2
 	shift 2
@@ -27,8 +27,8 @@ torch_table() {
 		awk -F, 'NR > 1 && $NF ~ /GPU/ { gsub(/"|GPU /, "", $NF); print $1, $NF, $4, $5 }'
 }
 
-# torch_differs DATA OUT [FIRST [GPUS [FIELDS]]]: prints the moments and peaks in OUT that differ in
-# DATA. If FIELDS is 3, neither RESERVED nor the peaks are compared.
+# torch_differs DATA OUT [FIRST [GPUS [FIELDS]]]: prints the moments and peaks of OUT that DATA
+# lacks, or has with other values. If FIELDS is 3, neither RESERVED nor the peaks are compared.
 torch_differs() {
 	gpus=${4:-0 1 2 3 4 5 6 7}
 	: >merge.log

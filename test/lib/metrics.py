@@ -47,7 +47,8 @@ for (begin, end, values), (next_begin, _, next_values) in zip(pm, pm[1:]):
     assert (values[0] + 7) % 101 == next_values[0], (values, next_values)
     assert all((values[0] + 13 * m) % 101 == values[m] for m in range(6)), values
 
-# A clock frequency is averaged by overlap. Other counters are solved: see t1/counters and t0/solve.
+# A kernel's clock frequency is the mean of the samples that overlap it, weighted by the overlap.
+# Values of other counters are solved: see t1/counters and t0/solve.
 def overlaps(start, end):
     low, high = 0, len(pm)
     while low < high:
@@ -79,7 +80,8 @@ for kernel in kernels:
     assert (value is None) == (error is None), kernel
     assert value is None or (0 <= value <= 100 and 0 < error <= 10), kernel
 
-# Energy: the GPU draws 200 W. The energies of kernels, of paths and of idle time add up to it.
+# Energy: the GPU draws 200 W. The energies of kernels and of idle time add up to the GPU's energy.
+# So do the energies of paths and of idle time.
 nvml = rows[number_of(sets, "energy")]
 seconds = (nvml[-1][1] - nvml[0][0]) / 1e9
 total = next(row for row in gpus if row["metric"] == "energy")

@@ -2,7 +2,7 @@
 /*
  * nowhere - a preloaded library that hides _dl_find_object(), which glibc before 2.35 lacks
  *
- * Only libgcc_s, which was built for this glibc and needs the function, gets its results.
+ * The function works only for libgcc_s, which was built for this glibc and needs it.
  */
 #include <dlfcn.h>
 #include <link.h>

@@ -22,7 +22,7 @@ void *__libc_calloc(size_t nr, size_t size);
 void *__libc_realloc(void *p, size_t size);
 
 static unsigned long nr_allocations;
-static unsigned long fail_from, fail_to;	/* allocations that fail, counted from 1 */
+static unsigned long fail_from, fail_to;	/* numbers of failing allocations, from 1 */
 
 static bool fails(void)
 {

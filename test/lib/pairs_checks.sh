@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# pairs_checks.sh - counts right, wrong and uncertain launches in imports of two files with known
-# truth
+# pairs_checks.sh - imports two files whose right matches are known, and counts right, wrong and
+# uncertain launches
 #
 # pairs NAMED "KEY=VALUE ...": makes and imports two such files, and calls row NAMED KEYS RIGHT
 # WRONG UNCERTAIN NONE. NAMED is 1 if the stacks name their kernels, and these names identify the
@@ -106,7 +106,8 @@ pairs_families() {
 	pairs_one seed=13338 nr=60 gap=0.223 work=0.17 jitter=2.77 delay=0.349 dur=0.524 \
 		shape=uniform lost=0.3 lost_calls=0.1 both=0.1 both_end=0.1 step=-0.00947 \
 		kernels=8000 loop=2
-	# A clock was set: by half of the time between two launches; by the length of the recording.
+	# A clock was set by half of the time between two launches, or by the length of the
+	# recording.
 	pairs_one seed=778366 nr=200 tids=other gap=29.6 work=0.128 jitter=8.81 delay=6.89 \
 		dur=39.5 dur_jitter=0 shape=exp step=0.05 kernels=8000 apart=1
 	pairs_one seed=753675 nr=200 threads=16 tids=other gap=3.28744 work=16.5069 shape=exp \
@@ -127,8 +128,8 @@ pairs_families() {
 	# The clock was set, and the kernels' names identify all call paths.
 	pairs_one seed=777468 nr=200 tids=pid gap=10 work=2 jitter=10 dur=5 dur_jitter=20 late=0.1 \
 		step=2 kernels=2 names=hip loop=3
-	# The files have the process ID instead of the thread ID. They have several APIs, and lack
-	# 5 to 20 %.
+	# The files have the process ID instead of the thread ID, and calls of several APIs. They
+	# lack 5 to 20 % of the stacks.
 	pid="tids=pid apis=1 kernels=8000"
 	pairs_one "seed=678 nr=8000 $pid threads=4 gap=0.68 work=4.19 shape=exp lost=0.2"
 	pairs_one "seed=276 nr=8000 $pid threads=8 gap=2.57 work=6.29 shape=exp lost=0.05"
@@ -141,7 +142,7 @@ pairs_families() {
 		jitter=10
 	pairs_one seed=809 nr=8000 kernels=8000 threads=8 gap=0.3 work=7.21 burst=10 pause=1000 \
 		jitter=62.8 tids=pid shape=exp
-	# The file of calls lacks the first 10 %.
+	# The file of calls lacks the first 10 % of the time.
 	head="head=0.1 kernels=8000 shape=exp"
 	pairs_one seed=753 nr=300 $head burst=50 pause=1000 threads=2 gap=76.4 work=0.716 \
 		jitter=84.4 tids=pid

@@ -44,7 +44,7 @@ use_launches() {
 	PYTHONPATH=$PYTHONPATH:$PWD
 }
 
-# bare COMMAND...: runs it without privileges
+# bare COMMAND...: runs COMMAND without privileges
 bare() {
 	if [ "$(id -u)" = 0 ]; then
 		setpriv --bounding-set -all --inh-caps -all --no-new-privs "$@"
@@ -53,8 +53,8 @@ bare() {
 	fi
 }
 
-# python NAME <<SCRIPT: checks that the script exits with 0 without privileges, and prints nothing
-# on stdout. The variable python may name another Python.
+# python NAME <<SCRIPT: runs the script without privileges, and checks that it exits with 0 and
+# prints nothing on stdout. The variable python may name another interpreter.
 python() {
 	bare "${python:-python3}" - >python.out 2>python.err
 	is "$? $(cat python.out)" "0 " "$1" || diag "$(tail -n 12 python.err)"

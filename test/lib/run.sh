@@ -1,9 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # run.sh TEST: runs one test, as prove's --exec, in its own directory and with a time limit. Appends
-# the reasons of skips to the log named by XPU_TEST_NOTRUN, the test's wall and CPU time in seconds
-# to the log named by XPU_TEST_TIMES, and failed checks with the last lines of the test's stderr to
-# the log named by XPU_TEST_FAILED.
+# to the logs that these variables name:
+#
+#	XPU_TEST_NOTRUN		the reasons of skips
+#	XPU_TEST_TIMES		the test's wall and CPU time in seconds
+#	XPU_TEST_FAILED		failed checks, with the last lines of the test's stderr
 
 # The locale makes programs print and sort as the tests expect.
 export LC_ALL=C.UTF-8

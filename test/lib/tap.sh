@@ -8,7 +8,7 @@
 tap_nr=0
 tap_failed=0
 
-# A build tree has the programs at its top, an installed or portable one in bin.
+# A build tree has the programs at its top, an installed or portable tree in bin.
 XPULOAD=${XPU_OWN:-$XPU_BUILD}/xpuload XPUMERGE=$XPU_BUILD/xpumerge
 XPU_SHIM=${XPU_OWN:-$XPU_BUILD}/libxpushim.so
 if [ ! -x "$XPULOAD" ] && [ -x "$XPU_BUILD/bin/xpuload" ]; then
@@ -76,7 +76,8 @@ ok() {			# ok STATUS NAME: returns STATUS; for example: [ a = b ]; ok $? "a is b
 	return "$1"
 }
 
-# Prints for how many ms since boot a CPU was ready to run while the hypervisor ran other machines.
+# Prints the steal time since boot in ms: a CPU was ready to run, but the hypervisor ran other
+# machines.
 stolen_ms() {
 	awk '{ print $9 * 10; exit }' /proc/stat
 }
@@ -161,8 +162,8 @@ done_testing() {
 }
 
 # quiet_sanitizers: in a sanitizer build, the shim brings the sanitizer's runtime into targets that
-# are not built for it. Keeps this runtime from handling the targets' signals, and from looking for
-# their leaks in a child process.
+# are not built for it. This function keeps the runtime from handling the targets' signals, and from
+# looking for leaks, which it does in a child process.
 quiet_sanitizers() {
 	[ -n "${XPU_SAN:-}" ] || return 0
 	quiet=detect_leaks=0:handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0

@@ -3,8 +3,8 @@
 # verdict.sh FOLDED MERGE_LOG: prints the exactness line for a folded file in units of records.
 #
 # In the workloads exactly one function launches each kernel: site_NN launches kernel_NN, NAME
-# launches k_NAME. A record under another function is wrong. The other figures are the ones that
-# xpumerge prints first, for all recordings together.
+# launches k_NAME. A record under another function is wrong. The other figures come from the first
+# line of figures that xpumerge prints, which covers all recordings.
 
 wrong=$(perl -ne '
 	my ($path, $n) = /^(.*) (\d+)$/ or next;

@@ -229,8 +229,8 @@ for size, first, last in SIZES:
             error = abs(got[0] - true[0])
             if error > 0.01 * true[0]:
                 wrong = wrong or f"{begin}-{end}: {got[0]} of {true[0]} ns"
-            # A wait counts once for each piece of device work that it waits for; a sum of short
-            # waits counts each of them.
+            # A wait counts once for each piece of device work that it waits for. In a sum of short
+            # waits, each short wait counts.
             if kind != "wait" and abs(got[1] - true[1]) > (kind == "off" and 0.01 * true[1] + 1):
                 wrong = wrong or f"{begin}-{end}: {got[1]} of {true[1]}"
             wrong = wrong or (differs(result, kind) or "") and \

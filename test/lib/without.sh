@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# without.sh - tests that a copy of the tree without some features of merge/ builds, and passes all
-# tests of t0 and t1 that do not name one of these features. Slow tests run only if XPU_WITHOUT_ALL
-# is set.
+# without.sh - removes some features of merge/ from a copy of the tree, and tests that the copy
+# builds and passes all tests of t0 and t1 that do not name one of these features. Slow tests run
+# only if XPU_WITHOUT_ALL is set.
 #
 #	features="stalls metrics"
-#	words="REGEX"		matches text in a test that uses a feature, except its name
+#	words="REGEX"		matches tests that use a feature; default: the features' names
 #	gone="REGEX"		matches options, commands and tables that vanish with the features
 #	. "$XPU_SRC/test/lib/without.sh"
 . "$XPU_SRC/test/lib/tap.sh"
@@ -15,7 +15,7 @@ out=$(basename "$XPU_BUILD")
 mkdir tree
 (cd "$XPU_SRC" && tar cf - --exclude='./build*' --exclude=./.git .) | tar xf - -C tree ||
 	bail "no copy of the tree"
-# The build under test contains the objects that do not depend on a feature.
+# Objects that do not depend on a feature are copied from the build under test.
 cp -a "$XPU_BUILD" "tree/$out" && rm -f "tree/$out/xpumerge" "tree/$out"/*.a ||
 	bail "no copy of the build"
 for feature in $features; do
@@ -52,7 +52,7 @@ for test in "$tree"/test/t0/*.c "$tree"/test/t1/*.c "$tree"/test/t1/*.sh; do
 	# The Python package has the tables of all features.
 	[ "${test##*/}" != python_results.sh ] || continue
 	[ -z "${XPU_WITHOUT_ALL:-}" ] && is_slow "$test" && continue
-	# Tests with other names do not link the merger.
+	# C tests without such functions do not link the merger.
 	case $test in
 	*.sh)	scripts="$scripts $test" ;;
 	*.c)	test=${test#"$tree/"}

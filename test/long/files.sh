@@ -11,7 +11,7 @@ chmod 755 .
 umask 022
 
 user=65534			# the user who calls sudo
-sudo() {			# sudo ARGS...: runs xpuload as that user does with sudo
+sudo() {			# sudo ARGS...: runs xpuload as if that user called it with sudo
 	SUDO_UID=$user SUDO_GID=$user SUDO_USER=nobody "$XPULOAD" --cpu-only "$@"
 }
 
@@ -33,7 +33,8 @@ chown $user home
 # refused LOG STATUS WHAT PATTERN: checks that xpuload failed, printed one line with the reason, and
 # left no files
 refused() {
-	is "$2 $(wc -l <"$1")" "125 1" "$3: exit status 125 and one line" || diag "$(cat "$1")"
+	is "$2 $(wc -l <"$1")" "125 1" "$3: exit status 125, and one line on stderr" ||
+		diag "$(cat "$1")"
 	like "$(cat "$1")" "$4" "$3: the message says why"
 	is "$(find . -name '*.tmp')" "" "$3: no temporary file is left"
 }
@@ -125,7 +126,7 @@ rm -f home/hard.data*
 sudo -o roots/a.data true 2>log
 refused log $? "root's directory" \
 	'^xpuload: cannot write roots/a.data as uid 65534, who called xpuload: Permission denied: with -o, name '
-is "$(ls -A roots)" "" "root's directory: it has no files"
+is "$(ls -A roots)" "" "root's directory: no file is made in it"
 echo "root's" >sticky/a.data
 sudo -o sticky/a.data true 2>log
 refused log $? "root's file in a directory like /tmp" \
@@ -194,7 +195,7 @@ is "$? $(owner roots/b.data)" "0 0" "without SUDO_UID the recording belongs to r
 "$XPULOAD" --cpu-only -o killed.data sleep 60 2>log &
 pid=$!
 wait_for test -s killed.data
-is "$(ls -A | grep -c '\.tmp$')" 0 "a recording has its name from its beginning"
+is "$(ls -A | grep -c '\.tmp$')" 0 "a recording has its final name from the start"
 kill -9 $pid
 wait $pid 2>/dev/null
 xpumerge killed.data >out 2>mlog
@@ -206,7 +207,7 @@ like "$(cat mlog)" 'killed.data: not closed: cut' "killed: the recording is read
 if setpriv --reuid $user --regid $user --clear-groups test -x "$XPUMERGE"; then
 	SUDO_UID=$user SUDO_GID=$user sh -c 'ln -s ../closed/victim "home/m.folded.$$.data" &&
 		exec "$0" --cpu-only -o home/m.folded sleep 0.1' "$XPULOAD" 2>log
-	is $? 0 "merged at once, a link in a name that may be guessed: exit status 0" ||
+	is $? 0 "merged at once, with a link at a name that can be guessed: exit status 0" ||
 		diag "$(cat log)"
 	victim "merged at once"
 	is "$(owner home/m.folded)" $user "merged at once: the result belongs to the user"
@@ -267,7 +268,7 @@ f 600 $user" "umask $mask: kept files belong to the user, and nobody else may re
 		like "$(cat log)" 'cannot copy [0-9]+ mapped files? that .*: Not a directory' \
 			"$who, FILE.files is a link: a message says that files are not kept"
 		is "$(ls -A theirs)" perf-1.map \
-			"$who, FILE.files is a link: in its target nothing is made or removed"
+			"$who, FILE.files is a link: nothing is made or removed in its target"
 		$who --cpu-only -o home/k.data true 2>log
 		is "$? $(ls -A theirs)" "0 perf-1.map" \
 			"$who, FILE.files is a link: a second recording changes nothing in its target"
@@ -294,13 +295,14 @@ f 600 $user" "umask $mask: kept files belong to the user, and nobody else may re
 	is "$(ls -A home/k.data.files)" perf-1.map \
 		"FILE.files belongs to root: the directory is unchanged"
 
-	# The keeper removes only files whose names it could have made.
+	# xpuload removes kept files only if they have names that it could have made.
 	rm -rf home/k.data*
 	keep 755 sudo -o home/k.data
 	echo mine >home/k.data.files/.build-id/notes
 	echo mine >home/k.data.files/perf-mine.map
 	sudo -o home/k.data true 2>log
-	is "$(find home/k.data.old.files -type f | wc -l)" 3 "recorded again: kept files move along"
+	is "$(find home/k.data.old.files -type f | wc -l)" 3 \
+		"recorded again: kept files move with the old recording"
 	sudo -o home/k.data true 2>log
 	is "$(cd home/k.data.old.files && find . -type f | sort | xargs)" \
 		"./.build-id/notes ./perf-mine.map" \

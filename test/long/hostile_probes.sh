@@ -3,7 +3,8 @@
 # A hostile target of another user and honest targets are in one recording. The honest records stay
 # exact, xpuload ends and prints its counts, and the recording can be read.
 #
-# HOSTILE_SECONDS=N, HOSTILE_SEED=N: make fuzz-live runs it for longer.
+# make fuzz-live sets HOSTILE_SECONDS and HOSTILE_SEED, to run the test for longer and with another
+# seed.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
@@ -67,8 +68,8 @@ check_honest() {	# check_honest NAME TEST
 		nr=$((nr + times))
 		line=$(honest "$1" "$pid")
 		[ "$line" = "launches $((launches * times)) wrong 0" ] || {
-			# A sanitizer's xpuload is too slow for the kernel's ring buffers of mapping
-			# events.
+			# An xpuload that is built with a sanitizer is too slow to read all mapping
+			# events from the kernel's ring buffers.
 			[ -n "${XPU_SAN:-}" ] && grep -q 'mmap or comm events' "$1.log" && continue
 			bad=$((bad + 1))
 			diag "pid $pid, $times times: $line; $(head -n 2 honest.folded)"
@@ -97,12 +98,12 @@ check_merge() {		# check_merge NAME TEST
 }
 
 check_xpuload() {	# check_xpuload NAME STATUS TEST
-	# A process that says that it cannot be recorded also counts as a failure.
+	# xpuload also fails if a process says that it cannot be recorded.
 	[ "$2" = 0 ] || [ "$2" = 125 ]
 	ok $? "$3: xpuload ends with exit status 0 or 125" ||
 		diag "status $2: $(tail -n 5 "$1.log")"
 	like "$(cat "$1.log")" '^xpuload: [0-9]+ launches from .* processes.*; lost [0-9]+' \
-		"$3: xpuload prints its account"
+		"$3: xpuload prints the numbers of launches and losses"
 	printable "$1.log"
 	ok $? "$3: xpuload prints nothing that controls a terminal"
 }
@@ -123,7 +124,7 @@ is "$(ask idle "burst 100")" "burst 100" "-a: a program that runs at the same ti
 peak=$(sed -n 's/^VmHWM:[[:space:]]*\([0-9]*\) kB/\1/p' "/proc/$all_pid/status")
 diag "xpuload: $((peak / 1024)) MiB at most"
 [ "$peak" -lt $((768 * 1024)) ]
-ok $? "-a: xpuload's memory has a bound"
+ok $? "-a: xpuload takes less than 768 MiB of memory"
 leave all
 check_xpuload all $? "-a"
 finish idle

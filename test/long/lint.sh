@@ -14,7 +14,7 @@ for part in $parts; do
 		skip "lint $part" "$(sed -n 's/.*NOT RUN:* //p' log)"
 		continue
 	fi
-	is "$status $(grep -c ': fine$' log)" "0 1" "lint $part: the tree is fine" ||
+	is "$status $(grep -c ': fine$' log)" "0 1" "lint $part: no fault is found" ||
 		diag "$(head -n 20 log)"
 done
 done_testing

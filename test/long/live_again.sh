@@ -37,8 +37,8 @@ diag "resident: $before KiB after 20 rounds, $after KiB after 50"
 [ $((after - before)) -lt 768 ]
 ok $? "no memory is left behind"
 
-# The target is stopped when xpuload detaches: the last records are still in the target.
-wait_for_late() {	# stops the target, interrupts xpuload, waits until xpuload waits for it
+# The target is stopped when xpuload detaches, so the last records are still in the target.
+wait_for_late() {	# stops the target and interrupts xpuload, which then waits for the target
 	attach late --strict --gpu-only -p "$b_pid"
 	awake late
 	ask b "burst 100" >/dev/null
@@ -56,8 +56,11 @@ wait_for_late
 kill -INT "$late_pid"
 wait "$late_pid"
 is $? 125 "stopped at the detach, and interrupted again: --strict fails"
-like "$(cat late.log)" "pid $b_pid \(live\) hardly ran after" "xpuload names the process"
-like "$(verdict late)" "lost 1$" "and the recording says so" || diag "$(cat late.mlog)"
+like "$(cat late.log)" "pid $b_pid \(live\) hardly ran after" \
+	"stopped at the detach, and interrupted again: xpuload names the process"
+like "$(verdict late)" "lost 1$" \
+	"stopped at the detach, and interrupted again: the recording reports the loss" ||
+	diag "$(cat late.mlog)"
 kill -CONT "$b_pid"
 asleep b
 

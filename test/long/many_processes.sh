@@ -64,7 +64,8 @@ costs() {
 	[ -s out.folded ] && [ "${many:-0}" -ge "$one" ] &&
 		[ $(((many - one) * 1024 / nr)) -le $most ]
 	ok $? \
-		"$end: $nr processes, $one KB with one, $many KB: $(((many - one) * 1024 / nr)) bytes each" ||
+		"$end: $(((many - one) * 1024 / nr)) bytes per process: \
+$one KB for 1, $many KB for $nr" ||
 		diag "$(cat status): $(cat log)"
 }
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# --max-memory: beyond the limit, xpumerge prints one line, fails, and writes no output. Also the
-# memory that each name takes.
+# --max-memory: beyond the limit, xpumerge prints one line, fails, and writes no output. This test
+# also measures the memory that each name takes.
 . "$XPU_SRC/test/lib/tap.sh"
 [ -z "${XPU_SAN:-}" ] || skip_all "a sanitizer has the allocator"
 
@@ -155,8 +155,8 @@ sqlite() {
 
 # A name costs 90 to 190 bytes: a leaf, its sums, its statistics, its hash table entries, and the
 # text.
-# holds NAME ARGS...: merges twice: NAMES in ARGS becomes the file with many names, then the file
-# with one name
+# holds NAME ARGS...: merges twice. NAMES in ARGS becomes the file with many names in the first
+# merge, and the file with one name in the second merge.
 holds() {
 	name=$1
 	shift

@@ -56,7 +56,7 @@ count() {
 has() {			# has FILE NAME: checks that all places contain the user's word
 	for what in '.' '/'; do
 		[ "$(grep -aocE "$what$word" "$1")" -gt 0 ]
-		ok $? "$2: the user's word comes after '$what'"
+		ok $? "$2: the recording has the user's word after '$what'"
 	done
 }
 hasnt() {		# hasnt FILE NAME: checks that no place contains the other word
@@ -122,14 +122,14 @@ is "$? $(grep -c 'may not be recorded' log)" "0 1" \
 	"-a --cgroup /, without cap_sys_ptrace: prints one line" || diag "$(cat log)"
 like "$(cat log)" \
 	'^xpuload: warning: [1-9][0-9]* running process(es)? may not be recorded, such as pid [0-9]+ \(.*\): root needs cap_sys_ptrace' \
-	"-a --cgroup /, without cap_sys_ptrace: the line says how many, and why"
+	"-a --cgroup /, without cap_sys_ptrace: the line counts the processes and says why"
 unlike "$(cat log)" 'a child of|root records them' \
 	"-a --cgroup /, without cap_sys_ptrace: the line does not mention children or root"
 kill $pid
 wait $pid 2>/dev/null
 
-# A child of the user's process that became another user's process, and all processes that it forked
-# afterwards.
+# A process of the user has a child that became another user's process, and forks other children
+# later.
 cat >parent.sh <<'END'
 "$1" 50 "$2" own wait <&3 >ready &
 while [ ! -e stop ]; do sleep 0.05; done
@@ -204,9 +204,9 @@ is_users() {
 		[ "$(cat "/proc/$1/comm")" = sh ]
 }
 
-# later DROW PROGRAM: attaches to a process that then executes PROGRAM, and starts children before
-# and after it. Records into home/x.data, with 100 ms before and after.
-later() {		# later DROW PROGRAM: recorded in home/x.data, with 100 ms before and after
+# later DROW PROGRAM: attaches to a process of the user that starts children, and then executes
+# PROGRAM with DROW. Records into home/x.data.
+later() {		# later DROW PROGRAM
 	rm -f home/go home/x.data log
 	setpriv --reuid $user --regid $user --clear-groups sh -c 'cd home
 		until [ -e go ]; do sleep 0.05; done; exec "$1" 100 "$0" word' "$1" "$2" &
@@ -278,7 +278,7 @@ exact home/l 3000 "launches, then a set-user-ID exec: exact up to it"
 like "$(cat log)" '^xpuload: warning: stopped recording 1 process: it gained privileges' \
 	"launches, then a set-user-ID exec: a message says that recording ended"
 is "$(count suid-true home/l.data)" 1 \
-	"launches, then a set-user-ID exec: only the options have its name"
+	"launches, then a set-user-ID exec: only the recorded options name the program"
 
 # A user namespace that the user created and in which the user is root, as in rootless containers.
 if as $user unshare -Ur true 2>/dev/null; then
@@ -290,8 +290,8 @@ else
 	skip "a user namespace of the user's own" "unshare -U is not allowed"
 fi
 
-# all_in NAME LAUNCHES TEST: checks that -a records the user's processes, and counts the other
-# processes. On a busy machine it loses their mappings.
+# all_in NAME LAUNCHES TEST: checks that -a records exactly the user's launches. It ignores the
+# number of losses, because xpuload loses events of mappings on a busy machine.
 all_in() {		# all_in NAME LAUNCHES TEST
 	like "$(verdict "$1")" "^launches $2 matched $2 wrong 0 unmatched 0 " "$3" ||
 		diag "$(cat "$1.mlog")"
@@ -321,9 +321,10 @@ is $? 0 "-a: exit status 0" || diag "$(cat all.log)"
 all_in home/all 303 "-a: the user's launches are recorded, and no others"
 like "$(cat all.log)" '^xpuload: 4 processes of other users were left alone' \
 	"-a: other users' processes are counted"
-like "$(cat all.log)" '^xpuload: 303 launches .* 1 process;' "-a: the launches are of one process"
+like "$(cat all.log)" '^xpuload: 303 launches .* 1 process;' \
+	"-a: all launches come from one process"
 
-# Two programs of the user that end before xpuload reads their events. It has read only the exec of
+# Two programs of the user end before xpuload reads their events. xpuload has read only the exec of
 # the first program.
 (cd home && exec setpriv --reuid $user --regid $user --clear-groups $ambient \
 	"$OLDPWD/inst/bin/xpuload" --gpu-only -z 0 -o ended.data -a) 2>ended.log &
@@ -339,10 +340,12 @@ finish late
 as $user env LD_PRELOAD="$shim" "$exact" -t 2 -n 1000 >/dev/null 2>&1
 kill -CONT $ended_pid
 leave ended
-like "$(cat ended.log)" ' 4 processes;.* lost 0$' "-a, ended before it is read: nothing is lost"
+like "$(cat ended.log)" ' 4 processes;.* lost 0$' \
+	"-a, events read after the programs ended: nothing is lost"
 like "$(verdict home/ended)" '^launches ([0-9]+) matched \1 wrong 0 unmatched 0 ' \
-	"-a, ended before it is read: each launch is in its place" || diag "$(cat home/ended.mlog)"
-hasnt home/ended.data "-a, ended before it is read"
+	"-a, events read after the programs ended: each launch is in its place" ||
+	diag "$(cat home/ended.mlog)"
+hasnt home/ended.data "-a, events read after the programs ended"
 
 inst/bin/xpuload -z 0 -o roots_all.data -a 2>roots_all.log &
 roots_all_pid=$!
@@ -365,7 +368,7 @@ load -q -z 0 -o x.data grep -E '^Cap(Inh|Prm|Eff|Amb)' /proc/self/status >out 2>
 	"COMMAND has none of the capabilities"
 as $user sh -c 'ls /proc/$$/fd' >want 2>log
 load -q -z 0 -o x.data sh -c 'ls /proc/$$/fd' >out 2>log
-is "$(tr '\n' ' ' <out)" "$(tr '\n' ' ' <want)" "COMMAND has none of the descriptors"
+is "$(tr '\n' ' ' <out)" "$(tr '\n' ' ' <want)" "COMMAND inherits no descriptors from xpuload"
 
 # A container's bounding set lacks one of the capabilities.
 if [ -z "$ambient" ]; then
@@ -391,7 +394,7 @@ if [ -z "$ambient" ]; then
 	observer_pid=$!
 	wait_for grep -qs 'Ctrl-C ends' idle.log
 	is "$(sed -n 's/^CapEff:.//p' /proc/$observer_pid/status)" 0000000000000000 \
-		"while xpuload records no capability is effective"
+		"no capability is effective while xpuload records"
 	# xpuload's memory contains the kernel's events of all processes.
 	is "$(stat -c %u /proc/$observer_pid/environ)" 0 "the memory of xpuload belongs to root"
 	as $user sh -c "cat /proc/$observer_pid/maps" >out 2>&1
@@ -401,7 +404,7 @@ if [ -z "$ambient" ]; then
 	is $? 0 "xpuload ends with exit status 0"
 	finish idle
 
-	# The user of the program has chosen this shim.
+	# This shim belongs to the user, so xpuload does not use it.
 	mkdir home/mine home/mine/bin home/mine/lib home/mine/lib/xpuload
 	ln inst/bin/xpuload home/mine/bin/xpuload
 	cp inst/lib/xpuload/libxpushim.so home/mine/lib/xpuload

@@ -20,7 +20,7 @@ cmp path.folded launch.folded
 ok $? "both modes give equal stacks"
 is "$(sed -n 's/.* launches from \([0-9]*\) .*/\1/p' path.log)" \
 	"$(sed -n 's/.* launches from \([0-9]*\) .*/\1/p' launch.log)" \
-		"both modes give equally many call paths"
+		"both modes give the same number of call paths"
 
 export XPUSHIM_PROBE=launch
 for test in exact graph every_call; do

@@ -33,7 +33,7 @@ for i in $(seq "$nr"); do
 		diag "$(tail -n 1 "$i.err")"
 	}
 done
-is $failed 0 "$nr processes at once: each launch is in its recording, lost 0"
+is $failed 0 "$nr processes at once: each recording has all launches of its process"
 for _ in $(seq 100); do [ -n "$(ls tmp)" ] || break; sleep 0.1; done
 is "$(ls tmp)" "" "no file stays in TMPDIR"
 done_testing

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The Python tests, with every CPython on this machine. In t3 they use two: the first and the
-# newest.
+# The Python tests, with every CPython on this machine. In t3 these tests use two CPythons: the
+# first one that is found, and the newest.
 # timing
 . "$XPU_SRC/test/lib/tap.sh"
 [ -z "$XPU_SAN" ] || skip_all "not with sanitizers in Python"

@@ -24,7 +24,7 @@ account() {		# account NAME: prints whether its samples add up, and their number
 		's/.* STALLS_ACCOUNT .* total=\([0-9]*\) others=\([0-9]*\) dropped=\([0-9]*\) .* recorded=\([0-9]*\)/\1 \2 \3 \4/p' |
 		tail -n 1 | awk '{ print ($1 == $2 + $3 + $4 && $4 > 0), $4 }'
 }
-# exact_stalls NAME LAUNCHES WHAT: checks the verdict, without the frames of samples
+# exact_stalls NAME LAUNCHES WHAT: like exact, but removes the frames of samples first
 exact_stalls() {
 	xpumerge -i "$1.data" -f folded --unit count -o count.folded 2>"$1.mlog"
 	sed 's/;+[0-9a-fx]*;\[stall\][^ ]* / /' count.folded >"$1.folded"
@@ -33,7 +33,7 @@ exact_stalls() {
 		diag "$(cat "$1.log" "$1.mlog")"
 }
 exact_stalls one 1003 "attached: each launch is in its place"
-like "$(account one)" '^1 [0-9]+$' "attached: a context that existed is sampled"
+like "$(account one)" '^1 [0-9]+$' "attached: a context made before the attach is sampled"
 like "$(xpumerge -i one.data 2>/dev/null)" \
 	'stalls: ([1-9][0-9]*) samples of kernels: \1 of one launch path' \
 	"attached: samples are under call paths"
@@ -49,7 +49,7 @@ exact_stalls two 503 "again: each launch is in its place"
 one_nr=$(account one | cut -d' ' -f2) two_nr=$(account two | cut -d' ' -f2)
 diag "samples: $one_nr, $two_nr"
 [ "${two_nr:-0}" -gt 0 ] && [ "$two_nr" -lt "$one_nr" ]
-ok $? "attached again: it has only the samples of its own time"
+ok $? "attached again: the recording has only samples of its own time"
 attach plain -p "$a_pid"
 awake plain
 ask a "burst 100" >/dev/null

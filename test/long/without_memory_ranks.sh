@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The merger without events of memory, migrations, which need them, NCCL operations and the command
-# "ranks". by_hand/ has each feature alone. Many tests have the word "memory" and mean the memory of
-# the machine.
+# The merger without memory events, NCCL operations and the command "ranks". Migrations need memory
+# events, and are left out, too. by_hand/ tests each feature alone. Many tests contain the word
+# "memory" and mean the machine's memory.
 # shellcheck disable=SC2034 # without.sh uses them
 features="memory ranks"
 gone="xpumerge ranks|memory_migrations|option (memory|at)$"

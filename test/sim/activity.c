@@ -8,8 +8,8 @@
  * complete, or when a flush finds them complete. A forced flush returns every buffer.
  *
  * One lock guards lanes, buffers and the queue. The client's bufferRequested is called with the
- * lock held, as it may be under CUPTI's own lock, so a client may do no more than move memory
- * there. bufferCompleted is called without the lock.
+ * lock held, because CUPTI may hold a lock of its own there, too. So a client may do no more than
+ * move memory in bufferRequested. bufferCompleted is called without the lock.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -896,7 +896,7 @@ bool activity__serializes(void)
 	return kind_is_enabled(CUPTI_ACTIVITY_KIND_KERNEL);
 }
 
-/* Sets all calls of a domain, overriding earlier settings of single calls. */
+/* Sets whether calls of a domain get records, overriding earlier settings of single calls. */
 static void enable_calls(uint32_t domain, bool on)
 {
 	for (int i = 0; i < NR_CBIDS; i++)
@@ -904,7 +904,8 @@ static void enable_calls(uint32_t domain, bool on)
 }
 
 /*
- * Return: an error if some clients pass their subscriber; other clients cannot be mixed with them
+ * Return: an error if some clients pass their subscriber to the functions of CUPTI, because CUPTI
+ * then refuses clients that do not
  */
 static CUptiResult alone(void)
 {

@@ -47,8 +47,8 @@
 	DRIVER_API_AS(fn, false, proto, args, symbol, expression)
 
 /*
- * Defines a driver call and its _ptsz or _ptds form, where a NULL stream is the thread's default
- * one.
+ * Defines a driver call and its _ptsz or _ptds form, in which a NULL stream is the thread's default
+ * stream.
  */
 #define DRIVER_API_PTSZ(fn, proto, args, symbol, expression)			\
 	DRIVER_API_AS(fn, false, proto, args, symbol, expression)		\

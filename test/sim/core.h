@@ -85,7 +85,7 @@ struct work {
 	uint64_t seq;
 	uint64_t duration_ns;
 	uint64_t not_before_ns;		/* end of the nodes that a graph node depends on */
-	bool in_graph;			/* starts by not_before_ns, not by the stream's tail */
+	bool in_graph;			/* its start follows not_before_ns, not the stream's tail */
 	void *record;			/* the tool's handle for the record, or NULL */
 	void *dst;
 	const void *src;
@@ -159,7 +159,7 @@ const char *kernel__told(struct CUfunc_st *kernel);
 uint64_t kernel__duration(const struct CUfunc_st *kernel, void *const *params);
 uint64_t copy__duration(size_t bytes);
 
-/* Allocates bytes of a device's memory, or frees them. Return: whether the device has that many. */
+/* Allocates or frees @bytes of a device's memory. Return: whether so many bytes were free. */
 bool memory__take(int device, size_t bytes);
 void memory__give(int device, size_t bytes);
 /* Return: the bytes that the device's default pool has reserved but does not use */

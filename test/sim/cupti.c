@@ -98,7 +98,7 @@ static __attribute__((noinline)) void call_back_client(unsigned int client, uint
 	core->in_callback(was);
 }
 
-/* Calls the callbacks of all clients that want this one. */
+/* Calls the callbacks of all clients that want this callback. */
 static void call_back(uint32_t domain, uint32_t cbid, const void *data)
 {
 	for (unsigned int i = 0; i < NR_CLIENTS; i++)
@@ -128,8 +128,8 @@ static __attribute__((noinline)) void call_back_api(unsigned int client, struct 
 }
 
 /*
- * CUPTI leaves a client's data undefined at a call's entry. Here they are the data of the thread's
- * last call.
+ * CUPTI leaves a client's correlation data undefined at a call's entry. Here they are the data from
+ * the thread's last call.
  */
 static __thread uint64_t old_data[NR_CLIENTS] __attribute__((tls_model("initial-exec")));
 
@@ -148,9 +148,9 @@ static void tool_api_enter(struct sim_call *call)
 }
 
 /*
- * Return: whether CUPTI 13.0 miscounts if the call's callback is disabled while a thread is inside
- * the call. It does so for all driver calls except launches, copies and sets, which it tracks
- * itself.
+ * Return: whether CUPTI 13.0 loses count of the thread's calls if the call's callback is disabled
+ * while the thread is inside the call. CUPTI does so for all driver calls except launches, copies
+ * and sets, which it tracks itself.
  */
 static bool loses_count(const struct sim_call *call)
 {
@@ -164,10 +164,10 @@ static bool loses_count(const struct sim_call *call)
 }
 
 /*
- * A client that subscribes during the call gets no exit without an entry. If the callback was
- * disabled individually during the call, all later calls of the thread get this call's correlation
- * ID, also for later subscribers. Disabling the whole domain, or unsubscribing, does not have this
- * effect.
+ * A client that subscribes during the call gets no exit callback, because it got no entry callback.
+ * If the callback was disabled individually during the call, all later calls of the thread get this
+ * call's correlation ID, also for later subscribers. Disabling the whole domain, or unsubscribing,
+ * does not have this effect.
  */
 static void tool_api_exit(struct sim_call *call)
 {
@@ -672,7 +672,10 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiGetErrorMessage(CUptiResult result, const c
 	return cuptiGetResultString(result, out);
 }
 
-/* The simulator has no events. A valid call returns its own ids, so that a test can check them. */
+/*
+ * The simulator has no events. A valid call returns the IDs that it was given, so that a test can
+ * check them.
+ */
 SIM_EXPORT CUptiResult CUPTIAPI cuptiEventGroupSetsCreate(CUcontext ctx, size_t bytes,
 							  CUpti_EventID *ids,
 							  CUpti_EventGroupSets **sets)

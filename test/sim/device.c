@@ -104,8 +104,8 @@ static struct {
 	size_t nr;
 	size_t size;
 	_Atomic size_t used[SIM_MAX_DEVICES];	/* bytes in use */
-	_Atomic size_t pool[SIM_MAX_DEVICES];	/* bytes of used that the default pool has reserved
-						 * but does not use */
+	_Atomic size_t pool[SIM_MAX_DEVICES];	/* part of used: bytes that the default pool has
+						 * reserved but does not use */
 	size_t total;			/* bytes of each device */
 } memory = { .lock = PTHREAD_RWLOCK_INITIALIZER, .total = (size_t)80 << 30 };
 
@@ -739,7 +739,7 @@ CUresult work__submit(struct work *work)
  * @nr: the number of nodes
  * @first_dep: nr + 1 indices into @deps; node i depends on deps[first_dep[i]] and the next ones
  * @deps: indices into @works
- * @stream: the launch stream; all nodes start after its tail, and its next work after all nodes
+ * @stream: the launch stream; all nodes start after its tail, and its next work starts after them
  */
 CUresult work__submit_graph(struct work **works, size_t nr, const uint32_t *first_dep,
 			    const uint32_t *deps, struct CUstream_st *stream)
@@ -999,7 +999,10 @@ int device__ordinal(const struct device *dev)
 	return dev->ordinal;
 }
 
-/* A lock of its own, not the device's lock, because a new context calls the tool. */
+/*
+ * Guards making primary contexts. This is not the device's lock, because a new context calls the
+ * tool.
+ */
 static pthread_mutex_t primary_lock = PTHREAD_MUTEX_INITIALIZER;
 
 struct CUctx_st *device__primary_retain(struct device *dev, CUresult *err)
@@ -1161,7 +1164,8 @@ out:
 }
 
 /*
- * Takes back unused memory of pools, as CUDA does before it refuses memory. Return: how many bytes.
+ * Takes back unused memory of pools, as CUDA does before it refuses memory. Return: the number of
+ * bytes that were taken back
  */
 static size_t memory__trim_pool(int device)
 {

@@ -1473,8 +1473,8 @@ static const struct entry {
 };
 
 /*
- * Finds a function. *pfn is NULL if no function has that name, or if all of them are newer than
- * cuda_version.
+ * Finds a function. *pfn is NULL if no function has that name, or if all functions of that name are
+ * newer than cuda_version.
  */
 SIM_EXPORT CUresult CUDAAPI cuGetProcAddress_v2(const char *symbol, void **pfn, int cuda_version,
 						cuuint64_t flags,

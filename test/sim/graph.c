@@ -46,7 +46,8 @@ struct CUgraphExec_st {
 	struct CUgraph_st *graph;	/* owned clone; its nodes are in submission order */
 	struct CUgraph_st *hidden;	/* owned; a second graph with an ID, which CUPTI also
 					 * reports */
-	struct CUgraphNode_st **steps;	/* all nodes; nodes of child graphs come after their node */
+	struct CUgraphNode_st **steps;	/* all nodes; the nodes of a child graph come after the
+					 * node that owns the child graph */
 	size_t nr_steps;
 	uint32_t *first_dep;		/* by step, as work__submit_graph() expects them */
 	uint32_t *deps;
@@ -549,7 +550,7 @@ DRIVER_API(cuGraphAddEmptyNode,
 	   (out, graph, deps, nr_deps), NULL,
 	   graph_add(out, graph, deps, nr_deps, CU_GRAPH_NODE_TYPE_EMPTY, NULL))
 
-/* Allocates no memory: XPU_SIM_GRAPHS says how much memory nodes have. */
+/* Allocates no memory. XPU_SIM_GRAPHS says how much memory graphs claim to have reserved. */
 static CUresult graph_add_alloc(CUgraphNode *out, CUgraph graph, const CUgraphNode *deps,
 				size_t nr_deps, CUDA_MEM_ALLOC_NODE_PARAMS *p)
 {
@@ -921,8 +922,7 @@ void branch__free(struct branch *branch)
 }
 
 /*
- * Return: a new branch of the same capture, at the same nodes as @at. The caller holds the registry
- * lock.
+ * Return: a new branch of @capture, at the same nodes as @at. The caller holds the registry lock.
  */
 static struct branch *branch__new(struct capture *capture, const struct branch *at)
 {
@@ -1080,8 +1080,8 @@ static CUresult capture_begin(CUstream handle, bool per_thread)
 }
 
 /*
- * Return: whether every stream that joined the capture has joined back. The caller holds the
- * registry lock.
+ * Return: whether all streams of the capture have been joined to its origin stream. The caller
+ * holds the registry lock.
  */
 static bool capture__is_joined(const struct capture *capture)
 {

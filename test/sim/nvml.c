@@ -3,8 +3,7 @@
  * nvml.c - libnvidia-ml.so.1 of the simulated GPUs
  *
  * Each GPU always draws 200 W, and its energy counter changes every 90 ms. GPM counters are
- * constant; over less than 100 ms they are NaN, and the call returns an error. XPU_SIM_NVML=old has
- * no GPM.
+ * constant, but NaN over less than 100 ms. With XPU_SIM_NVML=old, the GPUs do not support GPM.
  */
 #include <math.h>
 #include <stdbool.h>

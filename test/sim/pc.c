@@ -3,9 +3,10 @@
  * pc.c - PC sampling, in libcupti.so
  *
  * A kernel of N us has N samples, at least one. The k-th sample of a function is at pc 0x10 * (k %
- * 4), and its stall reason is the length of the function's name % NR_REASONS. Every second sample
- * at each pc issued nothing. In continuous mode, samples know no launch. In serialized mode they
- * do, since here each kernel has its own functions. XPU_SIM_PC imitates known behavior of CUPTI:
+ * 4), and its stall reason is the length of the function's name % NR_REASONS. At each pc, every
+ * second sample found that no instruction was issued. In continuous mode, samples do not tell their
+ * launch. In serialized mode they do, because samples of different launches are kept apart.
+ * XPU_SIM_PC imitates known behavior of CUPTI:
  *
  *	refused		the size of the hardware buffer cannot be set
  *	unsupported	PC sampling cannot be enabled
@@ -18,10 +19,10 @@
  * In continuous mode, a CUPTI thread fetches samples every 100 ms, or at a requested interval. A
  * read returns only samples of earlier intervals.
  *
- * A launch's samples may have the number of a later launch by another thread. Reads fail while two
- * contexts of a GPU are sampled.
+ * The samples of a launch may have the correlation ID of a later launch by another thread. Reads
+ * fail while two contexts of a GPU are sampled.
  *
- * Disabling in CUPTI does not return while other threads launch; here it aborts.
+ * In CUPTI, disabling PC sampling does not return while other threads launch. Here it aborts.
  */
 #include "profiler.h"
 
@@ -223,7 +224,7 @@ cuptiPCSamplingGetNumStallReasons(CUpti_PCSamplingGetNumStallReasonsParams *p)
 	return CUPTI_SUCCESS;
 }
 
-/* The indices are not positions in the list. */
+/* The index of a stall reason is not its position in the list. */
 SIM_EXPORT CUptiResult CUPTIAPI
 cuptiPCSamplingGetStallReasons(CUpti_PCSamplingGetStallReasonsParams *p)
 {
@@ -295,7 +296,7 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiPCSamplingDisable(CUpti_PCSamplingDisablePa
 	abort();
 }
 
-/* Differs for different modules, and has no other meaning, like CUPTI's function. */
+/* Returns a CRC that only tells modules apart, as CUPTI's function does. */
 SIM_EXPORT CUptiResult CUPTIAPI cuptiGetCubinCrc(CUpti_GetCubinCrcParams *p)
 {
 	const uint8_t *at = p->cubin;

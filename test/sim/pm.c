@@ -55,7 +55,7 @@ struct CUpti_PmSampling_Object {
 	uint64_t interval_ns, next_ns;
 	uint64_t starved_ns;		/* how long the thread had waited for a CPU at the time when
 					 * it had read all samples */
-	unsigned int nr_enables;	/* nr_enables of all objects, at that time */
+	unsigned int nr_enables;	/* the global nr_enables at the same time */
 	bool runs;
 };
 
@@ -136,7 +136,7 @@ cuptiProfilerHostInitialize(CUpti_Profiler_Host_Initialize_Params *p)
 SIM_EXPORT CUptiResult CUPTIAPI
 cuptiProfilerHostDeinitialize(CUpti_Profiler_Host_Deinitialize_Params *p)
 {
-	memset(p->pHostObject, '#', sizeof(*p->pHostObject));	/* units end with the object */
+	memset(p->pHostObject, '#', sizeof(*p->pHostObject));	/* makes the unit's text invalid */
 	free(p->pHostObject);
 	return CUPTI_SUCCESS;
 }

@@ -14,15 +14,15 @@
 #define NR_CBIDS	1024		/* more than the number of callback ids in a domain */
 
 /*
- * Clients. Number 0 is the one client of the functions without a subscriber. Since CUDA 13.3 there
- * may be several clients that pass their subscriber to each function. A process cannot have both
+ * Clients of CUPTI. Client 0 calls the functions that take no subscriber. Since CUDA 13.3 there may
+ * be several clients, which pass their subscriber to each function. A process cannot have both
  * kinds of clients.
  */
 #define NR_CLIENTS	SIM_NR_CLIENTS
 #define SEVERAL_VERSION	130300
 
 /* cupti.c */
-/* Return: the number of a subscriber's client, from 1; 0 if it is not one of several clients. */
+/* Return: the number of the client that has the subscriber; 0: client 0, or no client. */
 unsigned int profiler__client(CUpti_SubscriberHandle subscriber);
 /* Return: whether any client passes its subscriber to the functions of CUPTI */
 bool profiler__several(void);
@@ -36,7 +36,7 @@ uint64_t profiler__env(const char *name);
 
 /* activity.c */
 bool activity__any_enabled(void);
-/* Return: whether functions without a subscriber are in use */
+/* Return: whether activity kinds are enabled by functions that take no subscriber. */
 bool activity__is_used_alone(void);
 /* Clears the kinds that a client has enabled. Its buffers are returned to the client. */
 void activity__leave(unsigned int client);
@@ -57,13 +57,13 @@ void activity__reset(void);
 void pc__kernel(const struct sim_activity *act);
 
 /*
- * Report that a call begins, and that it ends. If kernels run one at a time, a launch waits for its
- * kernel at its end.
+ * Report that a call begins, and that it ends. If kernels run one at a time, pc__ends() waits for
+ * the kernel that the call launched.
  */
 void pc__begins(uint32_t correlation_id);
 void pc__ends(uint32_t correlation_id);
 
-/* Report that work of that call was enqueued on the device, and that it has ended. */
+/* Report that a call has enqueued work on the device, and that such work has ended. */
 void pc__launched(uint32_t correlation_id);
 void pc__over(void);
 

@@ -304,8 +304,7 @@ static cudaError_t with_context(void)
 struct fat_binary {
 	struct fat_binary *self;	/* a handle is a void **: it points to itself */
 	struct fat_binary *next;
-	CUlibrary library;		/* loaded with the first kernel of it; NULL: not loaded
-					 * yet */
+	CUlibrary library;		/* loaded with its first kernel; NULL: not loaded yet */
 };
 
 struct symbol {

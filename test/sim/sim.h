@@ -17,8 +17,8 @@
  * work in order of its ends, once these times have really passed. So a run is cheap (no sleep per
  * kernel) but asynchronous, and streams overtake one another.
  *
- * A kernel lasts as many nanoseconds as its uint64_t argument says, if sim_kernel_cost_arg() has
- * named one, or else XPU_SIM_KERNEL_NS.
+ * sim_kernel_cost_arg() names the uint64_t argument that holds a kernel's duration in nanoseconds.
+ * Other kernels last XPU_SIM_KERNEL_NS.
  *
  * Environment:
  *	XPU_SIM_DEVICES=N	devices, default 1, at most 8
@@ -26,8 +26,8 @@
  *				has other devices
  *	XPU_SIM_MEMORY=N	bytes of memory of each device, default 80 GiB
  *	XPU_SIM_REST=N		bytes of it that contexts and other processes use, default 0
- *	XPU_SIM_POOL=N		bytes of it that each device's default pool has reserved and does
- *				not use, until memory is refused; default 0
+ *	XPU_SIM_POOL=N		bytes of this memory that the device's default pool has reserved and
+ *				does not use, until the device has no other memory; default 0
  *	XPU_SIM_GRAPHS=N	bytes that CUDA reports for graph nodes on each device, default 0
  *	XPU_SIM_KERNEL_NS=N	duration of a kernel of unknown cost, default 4000
  *	XPU_SIM_LAUNCH_MS=N	the launch of a kernel waits N ms before CUPTI decides whether it
@@ -41,9 +41,8 @@
  *				graph node id or 0; CORRELATION is 0 if CUPTI was not in use at the
  *				launch. Written when a device becomes idle, and at exit.
  *	XPU_SIM_STATS=FILE	appended at exit: "PID NAME VALUE" lines, see enum sim_stat
- *	XPU_SIM_STRICT=1	abort() at calls that a client must never make, instead of counting
- *				them: supply a dirty buffer after promising zeroed ones, or call
- *				CUPTI in a forked child
+ *	XPU_SIM_STRICT=1	abort(), instead of counting, if a client supplies a dirty buffer
+ *				after it promised zeroed buffers, or calls CUPTI in a forked child
  *	XPU_SIM_CUPTI_BUSY=1	another subscriber holds CUPTI: error 39
  *	XPU_SIM_LATE_CALLBACKS=1	threads are sometimes delayed just before a callback
  *	XPU_SIM_CUPTI_VERSION=N	the result of cuptiGetVersion (18, 24, 130000, ...); records have
@@ -96,8 +95,9 @@ enum sim_stat {
 	SIM_STAT_BUFFERS_COMPLETED,
 	SIM_STAT_BUFFERS_DIRTY,		/* buffers that should be zeroed and were not */
 	SIM_STAT_CUPTI_AFTER_FORK,	/* CUPTI calls in a forked child */
-	SIM_STAT_KERNELS_LATE,		/* kernel records enabled after records of copies, which
-					 * loses kernels on a GPU while threads launch */
+	SIM_STAT_KERNELS_LATE,		/* how often kernel records were enabled after copy
+					 * records; on a GPU, this order loses kernels while
+					 * threads launch */
 	SIM_STAT_NR
 };
 
@@ -122,10 +122,10 @@ struct sim_activity {
 	uint32_t stream;
 	uint32_t graph;
 	uint64_t graph_node;
-	uint64_t bytes;			/* size of copies and sets */
-	uint32_t value;			/* value of sets */
+	uint64_t bytes;			/* size of a copy or memset */
+	uint32_t value;			/* value of a memset */
 	uint8_t copy_kind;		/* CUpti_ActivityMemcpyKind */
-	uint8_t src_kind;		/* CUpti_ActivityMemoryKind; for a set, of its target */
+	uint8_t src_kind;		/* CUpti_ActivityMemoryKind; memset: kind of its target */
 	uint8_t dst_kind;
 	bool is_async;
 	bool is_peer;			/* a copy between devices; its record has the next four
@@ -142,7 +142,7 @@ struct sim_activity {
 	uint32_t shared_bytes;
 };
 
-/* Pages of managed memory that migrate, or a page fault, as in CUPTI's record. */
+/* A migration of managed memory, or a page fault, with the members of CUPTI's record. */
 struct sim_migration {
 	uint32_t counter;		/* CUpti_ActivityUnifiedMemoryCounterKind */
 	uint32_t source, target;	/* devices, or CUPTI_UNIFIED_MEMORY_CPU_DEVICE_ID */
@@ -193,8 +193,8 @@ struct sim_call {
  * api_enter, api_exit, resource and synchronized run on the calling thread, with no lock held.
  * migrate runs on the thread that calls sim_migrate. reserve runs on the launching thread before
  * the work is enqueued and returns a handle for its activity record, or NULL. complete runs on the
- * device's thread when the work has ended; abandon runs if it never will. thread_exit gets what the
- * thread stored in *tool_data.
+ * device's thread when the work has ended; abandon runs if the work will never end. thread_exit
+ * gets what the thread stored in *tool_data.
  */
 struct sim_tool {
 	void (*api_enter)(struct sim_call *call);
@@ -232,8 +232,8 @@ struct sim_core {
 	uint64_t (*now_ns)(void);	/* CLOCK_MONOTONIC */
 	void (*set_clock_offset)(int64_t offset_ns);	/* records' clock minus CLOCK_MONOTONIC */
 	CUresult (*check)(void);	/* whether API calls are allowed */
-	bool (*forked)(void);		/* this process is a forked child of the one that called
-					 * cuInit */
+	bool (*forked)(void);		/* whether this process was forked from the process that
+					 * called cuInit */
 	uint32_t (*nr_devices)(void);
 	CUcontext (*current)(void);
 	bool (*context_id)(CUcontext ctx, uint32_t *id, uint32_t *device);

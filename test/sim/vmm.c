@@ -16,7 +16,7 @@
 struct physical {
 	size_t bytes;
 	int device;
-	unsigned int nr_refs;		/* one for the valid handle, plus its mappings */
+	unsigned int nr_refs;		/* 1 for the valid handle, plus 1 for each mapping */
 	unsigned int nr_handles;	/* how often cuMemRelease may still be called */
 };
 
@@ -295,7 +295,7 @@ DRIVER_API(cuArrayCreate_v2, (CUarray *out, const CUDA_ARRAY_DESCRIPTOR *desc), 
 	   array_create(out, desc))
 DRIVER_API(cuArrayDestroy, (CUarray array), (array), NULL, array_destroy(array))
 
-/* CUDA makes no more levels than it takes to get down to a single element. */
+/* As in CUDA, the level with a single element is the last level. */
 static CUresult mipmaps_create(CUmipmappedArray *out, const CUDA_ARRAY3D_DESCRIPTOR *desc,
 			       unsigned int levels)
 {

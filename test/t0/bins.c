@@ -71,7 +71,7 @@ static void spans(void)
 	is_int(ns_at(&b, 1, 4100), 256, "the last bin has its part of the span");
 	is_int(b.list.v[0].nr + b.list.v[0].bytes, 8, "the span's counts are in its first bin");
 	is_int(b.list.nr, 5, "there are no bins outside a span");
-	/* A wait whose time is shared by several keys has fewer ns than its span. */
+	/* If several keys share a wait's time, each key has fewer ns than the wait's span. */
 	bins__add(&b, 2, 0, 4096, &(struct bin_value){ .ns = 10, .nr = 1 });
 	is_int(sum_of(&b, 2).ns, 10,
 	       "the bins have all ns of a span, even if the ns do not divide evenly");
@@ -185,7 +185,7 @@ static void groups(void)
 	ok(b.scale.last - b.scale.first >= BINS_MIN / 2, "many keys: there are still enough bins");
 	bins__exit(&b);
 
-	/* Keys that the caller can merge. Keys with little time have much time in total. */
+	/* The caller can merge keys. The many keys with little time have much time together. */
 	bins__init(&b, 20000, &in_fours);
 	all = add_keys(&b, 5000, 10);
 	is_int(bins__finish(&b, 10000), 0, "coarser keys: bins__finish() succeeds");
@@ -276,7 +276,7 @@ static void devices(void)
 	size_t i;
 
 	times__init(&t, &plain, 0);
-	/* Two streams, out of order: 10 to 20 and 15 to 30; 40 to 50, which contains 42 to 44. */
+	/* Two streams, out of order: 10 to 20 ms overlaps 15 to 30; 40 to 50 contains 42 to 44. */
 	busy__add(&busy[1], 40 * MS, 50 * MS);
 	busy__add(&busy[1], 15 * MS, 30 * MS);
 	busy__add(&busy[1], 42 * MS, 44 * MS);

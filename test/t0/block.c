@@ -202,7 +202,7 @@ static void test_proportion(void)
 	ok(bytes >= BYTES / XPU_BLOCK_RATIO,
 	   "4 MB of zeros take at least as many bytes as a reader demands: %zu", bytes);
 
-	/* A block from another writer in which only the unpacked size is invalid. */
+	/* Another writer's block, in which only the unpacked size is invalid. */
 	b = calloc(1, sizeof(*b) + 8192);
 	*b = (struct xpu_record_block){
 		.hdr = { XPU_RECORD_BLOCK, XPU_MISC_BLOCK_ZSTD, 0 }, .magic = XPU_BLOCK_MAGIC,
@@ -227,8 +227,8 @@ static void test_proportion(void)
 }
 
 /*
- * Return: the CPU time, in ns, that it takes to unpack a block full of pieces of @nr_columns
- * columns.
+ * Return: the CPU time, in ns, of unpacking a block that is full of pieces and has @nr_tables
+ * tables with @nr_columns columns each.
  */
 static uint64_t unpack_pieces(uint32_t nr_tables, uint32_t nr_columns)
 {

@@ -57,8 +57,8 @@ int main(void)
 	check("any order", 500, 3000, NS / 2);
 
 	/*
-	 * More separate spans than the table keeps, nearly in order. The gaps between spans that
-	 * are merged are known.
+	 * More separate spans than the table keeps, nearly in order. The table merges spans, but
+	 * the gaps between them do not count as busy.
 	 */
 	for (i = 0; i < 3000000; i++)
 		err |= busy__add(&b, 1000 + 10 * (i ^ 3), 1000 + 10 * (i ^ 3) + 5);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which counters of kernels changed: Student's t where the error is the spread of few recordings,
- * and the normal distribution where recordings know their errors.
+ * Which counters of kernels changed: Student's t is used if the error is the spread of a few
+ * recordings, and the normal distribution is used if the recordings state their errors.
  */
 #include "write/changed_counters.h"
 
@@ -19,7 +19,10 @@ static void add(struct counter_side *s, double value, double error)
 	s->errors += error * error;
 }
 
-/* Return: whether a counter changed, from @nr recordings on each side. @apart: their difference */
+/*
+ * Return: whether a counter that differs by @change is reported. Each side has @nr recordings,
+ * whose values are @apart from each other.
+ */
 static bool changes(double change, unsigned int nr, double apart, double error)
 {
 	struct changed_counter v = { .kernel = "k", .counter = "c", .unit = "%" };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * Source lines of device code: what the shim extracts from a module's file, and what merge reads
- * from it. If CUPTI is installed, each place is compared with the line that CUPTI's own function
- * returns, which needs no GPU. Damaged files and tables give no lines or wrong lines, but no crash.
+ * from these extracts. If CUPTI is installed, each place is compared with the line that CUPTI's own
+ * function returns, which needs no GPU. Damaged files and tables give no lines or wrong lines, but
+ * no crash.
  */
 #include <dlfcn.h>
 #include <elf.h>

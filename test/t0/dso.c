@@ -207,8 +207,8 @@ static void test_choice(void)
 		{ "long", 0x1020, 0x10, FUNC(GLOBAL) },
 		{ "sizeless", 0x1020, 0, FUNC(GLOBAL) },
 		/*
-		 * No symbol covers the range up to 0x1040. The symbol there has no size: it extends
-		 * to the next symbol.
+		 * No symbol covers the range up to 0x1040. The symbol at 0x1040 has no size, so it
+		 * extends to the next symbol.
 		 */
 		{ "assembly", 0x1040, 0, FUNC(GLOBAL) },
 		/*
@@ -281,7 +281,7 @@ static void test_choice(void)
 	end();
 }
 
-/* Tests the names that libraries give to one function; the better name comes first. */
+/* Tests pairs of names that libraries give to one function. The better name comes first. */
 static void test_aliases(void)
 {
 #define SIZED	.size = 0x10, .typed = true

@@ -36,7 +36,7 @@ feature() {
 }
 
 # Losses and the keys of --by are tables of the core. The reader, dump and split name some records,
-# because records.def cannot describe these records fully. "needs" names a feature.
+# because records.def cannot describe these records fully. The member "needs" names another feature.
 feature nvtx '\w*(?:nvtx|NVTX|Nvtx)\w*|--nvtx' \
 	'merge/model/loss\.c: NVTX' \
 	'merge/(options|model/filter|write/(folded|pprof|timeline|tables/[a-z_]*))\.[ch]: (nvtx|NVTX)' \

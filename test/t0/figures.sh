@@ -44,9 +44,10 @@ git mv lib/a.c lib/b.c
 printf 'int three;\n' >>lib/b.c
 : >loader/low/low.h
 figures . HEAD "a commit"
-like "$(cat out)" '^ +1 +2  lib$' "the lines of a commit are not the lines of the working tree"
+like "$(cat out)" '^ +1 +2  lib$' \
+	"for a commit, lines of the working tree are not counted"
 figures . "" "the working tree after changes"
-like "$(cat out)" '^ +1 +3  lib$' "changes that are not committed count"
+like "$(cat out)" '^ +1 +3  lib$' "uncommitted changes are counted"
 is "$(figure 'files in circles of includes') $(figure 'functions declared.*above')" "0 0" \
-	"without the include and the declaration no rule is broken"
+	"once the include and the declaration are removed, no rule is broken"
 done_testing

@@ -46,7 +46,7 @@ static const struct {
 
 /*
  * Adjacent windows share a span: each part of the span is in one window, and the parts add up to
- * it.
+ * the span.
  */
 static void test_cut(void)
 {

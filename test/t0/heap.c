@@ -179,7 +179,7 @@ static void test_blocks(void)
 	put(XPU_ALLOC_FREED, XPU_SPACE_MAPPING, 0x700000000, 4 * MB, 5);
 	is_int(p->reserved.now, 84 * MB, "mapped: memory is freed when its mapping ends");
 	is_int(h.nr_unknown + h.nr_bad, 0, "mapped: no event is invalid");
-	/* NCCL does this with memory that the program passes to it. */
+	/* NCCL retains and releases the memory that a program passes to NCCL. */
 	put(XPU_ALLOC_MADE, XPU_SPACE_PHYSICAL, 0x53, 2 * MB, 5);
 	put(XPU_ALLOC_HANDLE, XPU_SPACE_MAPPING, 0x53, 0, 5);
 	put(XPU_ALLOC_MADE, XPU_SPACE_MAPPING, 0x700000000, 2 * MB, 5);

@@ -29,8 +29,8 @@ static void gaps(void)
 	is_int(i.spans.nr, 0, "nothing is kept if idle gaps are not wanted");
 	i.wanted = true;
 	/*
-	 * Device work from 10 to 20, with a short gap; from 30 to 40, with other work inside; and
-	 * from 60 to 70. It arrives out of order.
+	 * Device work from 10 to 20 ms, with a short gap; from 30 to 40 ms, which contains other
+	 * work; and from 60 to 70 ms. The work arrives out of order.
 	 */
 	idles__work(&i, 0, 3, 60 * MS, 70 * MS);
 	idles__work(&i, 0, 1, 10 * MS, 15 * MS);
@@ -40,8 +40,8 @@ static void gaps(void)
 	idles__work(&i, 2, NO_INDEX, 80 * MS, 81 * MS);
 	idles__work(&i, 2, NO_INDEX, 90 * MS, 91 * MS);
 	/*
-	 * Thread 2 from 20 to 30: 4 ms of io, which began earlier; 2 ms of waiting; the rest on a
-	 * CPU, reported twice.
+	 * Thread 2 from 20 to 30 ms: 4 ms of io, which began before 20 ms; 2 ms of waiting; the
+	 * rest on a CPU, with two samples.
 	 */
 	idles__did(&i, 2, IDLE_OFF_CPU, "io", 7, 18 * MS, 24 * MS);
 	idles__did(&i, 2, IDLE_WAITED, "", 8, 25 * MS, 27 * MS);
@@ -50,7 +50,7 @@ static void gaps(void)
 	idles__sample(&i, 2, 6, 28 * MS);
 	idles__sample(&i, 2, 6, 31 * MS);
 	idles__sample(&i, 1, 6, 29 * MS);
-	/* Thread 3 from 40 to 60: only 5 ms of sleep, which goes on after 60. */
+	/* Thread 3 from 40 to 60 ms: only 5 ms of sleep, which goes on after 60 ms. */
 	idles__did(&i, 3, IDLE_OFF_CPU, "sleep", 9, 55 * MS, 75 * MS);
 	is_int(idles__finish(&i), 0, "gaps are finished");
 

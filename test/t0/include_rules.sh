@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Which folder may include which: the folders of programs share only record/, bpf/'s headers and
-# lib/, and symbol code stays in merge/.
+# Which folders a folder may include: the folders of programs share only record/, the headers of
+# bpf/, and lib/. Symbol code stays in merge/.
 . "$XPU_SRC/test/lib/tap.sh"
 work=$PWD
 cd "$XPU_SRC" || exit 1
@@ -112,8 +112,8 @@ floors() {
 		"in $program/ no lower folder declares a function that a higher folder defines"
 }
 
-# Each feature of merge/ has its own folder, above the writers. No file outside it includes it, not
-# even a file of the program.
+# Each feature of merge/ has its own folder, above the writers. No file outside the folder includes
+# its headers, not even a file of the program.
 features=$(sed -n 's/^\tFEATURE(\([a-z_]*\)).*/\1/p' merge/model/feature.h)
 for feature in $features; do
 	[ -d "merge/$feature" ] || echo "merge/$feature is missing"
@@ -151,8 +151,8 @@ is "$(grep -l '#include "join/second_pass\.h"' $merge test/*/*.[ch] |
 	"only merge/join/ and features include second_pass.h"
 is "$(grep -l '#include <bfd.h>' $merge $loader $preload $lib)" merge/symbols/libbfd.c \
 	"only merge/symbols/libbfd.c includes libbfd's header"
-# The loader reads ELF files only to find the probe sites in our own shim, and in a child without
-# privileges (inject/inject_libc.c).
+# The loader itself reads only our own shim as an ELF file, to find the probe sites. A child without
+# privileges reads other ELF files (inject/inject_libc.c).
 is "$(grep -lE '#include <(libelf|gelf|elfutils/.*|dwarf.*)\.h>' $merge $loader $preload $lib |
 	grep -v -e '^loader/attach/shim_file.c$' -e '^loader/inject/inject_libc.c$' \
 	-e '^lib/dwarf_ops.h$' -e '^merge/symbols/elf_file\.[ch]$' \
@@ -162,7 +162,7 @@ is "$(grep -lE '#include <(libelf|gelf|elfutils/.*|dwarf.*)\.h>' $merge $loader 
 is "$(grep -l '"DtoH"' $merge $loader $preload $lib)" merge/model/leaf.c \
 	"only merge/model/leaf.c has the names of copies"
 
-# A C string that ends a JSON member's name. The help text contains one as an example.
+# Finds C strings that end a JSON member's name. The help text contains such a string as an example.
 is "$(grep -nE '\\":' $merge $loader $preload $lib |
 	grep -v -e '^lib/json_out.c:' -e 'help = ' -e 'such as')" "" \
 	"JSON is written only through lib/json_out.h"

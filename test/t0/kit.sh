@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The maintainers' tools: compile_commands.json, coverage by folder, and which optional headers make
-# finds.
+# The maintainers' tools: compile_commands.json, coverage by folder, and make's search for optional
+# headers.
 . "$XPU_SRC/test/lib/tap.sh"
 need python3
 need make
@@ -33,7 +33,7 @@ is "$(env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -C "$XPU_SRC" -npq CC="${CC:-
 	"HAVE_CURL := 
 HAVE_OPENCL := " "make does not find headers that are missing"
 
-# Six lines in two folders, four of which run; a header's lines count for the header's folder.
+# Two folders have six lines, and four lines run. A header's lines count for the header's folder.
 if ! command -v gcov >/dev/null || ! ${CC:-gcc} --version | grep -qi -e gcc -e 'free software'; then
 	skip "coverage" "no gcov, or no gcc"
 	done_testing

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Labels of a process: which of several variables wins, and which values are refused; then where a
- * process without its own labels gets them.
+ * Labels of a process: which of several variables wins, which values are refused, and where the
+ * labels come from if the process has no labels of its own.
  */
 #include <stdarg.h>
 #include <stdint.h>

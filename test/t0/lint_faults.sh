@@ -94,12 +94,12 @@ mkdir other
 printf '#!/bin/sh\n[ "$1" != --version ] || exec echo "version: 7.7.7"\nexec %s "$@"\n' \
 	"$(command -v shellcheck || echo false)" >other/shellcheck
 chmod 755 other/shellcheck
-# shellcheck disable=SC2016 # of the file
+# shellcheck disable=SC2016 # $1 belongs to the file
 echo 'echo $(cat $1)' >>tree/merge/one.sh
 echo 'cd $1' >>tree/merge/one.sh
 (PATH=$PWD/other:$PATH sh tree/scripts/lint/run.sh shellcheck) >log 2>&1
 is "$? $(grep -c 'NOT RUN with shellcheck 0.9: this one is 7.7.7' log)" "0 1" \
-	"a tool of another version: its findings fail nothing" || diag "$(cat log)"
+	"make lint does not fail if a tool of another version finds faults" || diag "$(cat log)"
 
 mkdir bin
 for tool in sh dirname mktemp rm find sed sort tr xargs wc cat; do
@@ -107,11 +107,11 @@ for tool in sh dirname mktemp rm find sed sort tr xargs wc cat; do
 done
 (PATH=$PWD/bin sh tree/scripts/lint/run.sh mandoc) >log 2>&1
 is "$? $(cat log)" "0 lint: mandoc: NOT RUN: mandoc is missing; in Debian: apt-get install mandoc" \
-	"a missing tool is reported and fails nothing"
+	"make lint reports a missing tool, and does not fail"
 (PATH=$PWD/bin XPU_LINT_REQUIRE=1 sh tree/scripts/lint/run.sh mandoc) >log 2>&1
 is $? 1 "XPU_LINT_REQUIRE: a missing tool is a failure"
 
-# test/long/lint.sh skips such a part, and fails where the part is required.
+# test/long/lint.sh skips a part whose tool is missing, and fails if the part is required.
 mkdir -p tree/test/lib
 cp "$XPU_SRC/test/lib/tap.sh" tree/test/lib/
 for tool in grep head awk; do

@@ -109,7 +109,7 @@ static void test_remap(void)
 {
 	struct fixture f;
 
-	/* dlclose() and dlopen(): another file is at this address since time 200. */
+	/* dlclose() and dlopen(): since time 200, another file is at this address. */
 	fixture__begin(&f);
 	gen__mmap(&f.g, 100, 1, 0x1000, 0x4000, 0, "old", NULL, 0);
 	gen__mmap(&f.g, 200, 1, 0x2000, 0x1000, 0x500, "new", NULL, 0);

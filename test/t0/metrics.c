@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Compares the share of a GPU's metrics that kernels and call paths get with sums over every single
- * nanosecond. Activities are random and overlap; samples are random, with gaps between them and
- * with missing values.
+ * Divides a GPU's metrics among kernels and call paths, and compares the shares with sums over
+ * every single nanosecond. Activities are random and overlap; samples are random, with gaps between
+ * them and with missing values.
  */
 #include <errno.h>
 #include <math.h>

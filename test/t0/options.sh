@@ -25,22 +25,22 @@ for program in xpuload xpumerge; do
 	done | grep -oE -- '--[a-z][a-z-]+' | sort -u >known
 	[ "$(wc -l <known)" -gt 15 ]
 	ok $? "$program: $(wc -l <known) options are found by their first letter"
-	is "$(comm -13 help known)" "" "$program: --help lists all options that it suggests"
+	is "$(comm -13 help known)" "" "$program: --help lists all options that errors suggest"
 
 	grep '^\.It Fl' "$page" | grep -oE 'Fl Fl [a-z][a-z-]+' | sed 's/Fl Fl /--/' | sort -u >man
 	cmp -s help man
-	ok $? "$program: the manual page describes the same options" || diag "$(diff help man)"
+	ok $? "$program: the manual page has the options of --help" || diag "$(diff help man)"
 	sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESCRIPTION/p' "$page" | grep -oE 'Fl Fl [a-z][a-z-]+' |
 		sed 's/Fl Fl /--/' | sort -u >synopsis
 	is "$(comm -13 help synopsis)" "" \
-		"$program: the manual page's synopsis has no other options"
+		"$program: --help lists all options of the manual page's synopsis"
 
 	# The table that completion uses, with the possible words of each argument.
 	"$binary" --list-options >table
 	is $? 0 "$program --list-options: exit status 0"
 	awk '$1 == "option" && $2 != "-" { print "--" $2 }' table | sort -u >listed
 	cmp -s help listed
-	ok $? "$program: --list-options lists the same options" || diag "$(diff help listed)"
+	ok $? "$program: --list-options lists the options of --help" || diag "$(diff help listed)"
 	awk '$1 == "option" { for (i = 5; i <= NF; i++) print $2, $i }' table >words
 	[ "$(wc -l <words)" -ge 9 ]
 	ok $? "$program: $(wc -l <words) words of its options are found"

@@ -14,7 +14,7 @@ done
 sh "$join" src $features >page.js 2>log
 is "$?$(cat log)" 0 "the modules are joined without a complaint"
 cmp page.js "$XPU_BUILD/gen/page.js"
-ok $? "xpumerge embeds this script"
+ok $? "xpumerge embeds the joined script"
 
 # at TEXT: prints the number of the script's line that begins with TEXT
 at() {

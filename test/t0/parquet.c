@@ -311,7 +311,7 @@ static void test_reader(void)
 		unparquet__free(&u);
 		bytes[i] ^= 0x15;
 	}
-	/* The other bytes belong to the texts of the footer, to values without statistics, ... */
+	/* Undetected damage is in the texts of the footer, in values without statistics, ... */
 	ok(nr_refused > nr / 2, "the reader finds %zu of %zu damaged bytes", nr_refused, nr);
 	free(bytes);
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Every function that our programs need from a glibc later than the portable tree's has an older
-# version in lib/portable. Static libraries are checked by make portable itself.
+# If our programs need a function from a glibc that is too new for the portable tree, lib/portable
+# has an older version of the function. Static libraries are checked by make portable itself.
 . "$XPU_SRC/test/lib/tap.sh"
 [ -z "${XPU_SAN:-}" ] || skip_all "the runtimes of sanitizers need a newer glibc"
 need nm

@@ -290,7 +290,7 @@ static void test_living(const struct xpu_file_header *header)
 	unlink(path);
 }
 
-/* Tests that records of a target are counted if their contents claim to be longer than they are. */
+/* Tests that a target's records are counted if they claim more contents than they have. */
 static void test_short(const struct xpu_file_header *header)
 {
 	struct xpu_ring_launch launch = {
@@ -434,8 +434,8 @@ int main(void)
 	process_exit(1, DETACH_NS - 1);
 
 	/*
-	 * Process 5 reaches a probe that is already detached, process 7 an attached probe, process
-	 * 9 no probe.
+	 * Launches 5, 7 and 9 come after the detach begins. Only launches 7 and 9 still reach an
+	 * attached probe.
 	 */
 	recorder__detaching(rec, DETACH_NS);
 	launch(3, 7, DETACH_NS + 10);

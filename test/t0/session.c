@@ -729,7 +729,7 @@ static void test_several(void)
 	uint32_t i;
 
 	/*
-	 * Two recordings from one boot, between which the clock was stepped a little; one recording
+	 * Two recordings from one boot, with a small step of the clock between them; one recording
 	 * from another host.
 	 */
 	rank(&gens[0], "node1", 5000000, 1700000005000000, "one", 1);
@@ -877,8 +877,8 @@ static uint64_t sum_of(const struct session *s, const char *kind, uint64_t *nr, 
 }
 
 /*
- * Tests older recordings: the timestamp of the wakeup is from one CPU's clock, and the timestamp of
- * the switch, 27,081 ns earlier, from another CPU's clock.
+ * Tests older recordings, in which the wakeup and the switch have timestamps from the clocks of two
+ * CPUs. The timestamp of the switch is 27,081 ns earlier.
  */
 static void test_below_zero(void)
 {
@@ -940,7 +940,7 @@ static void test_below_zero(void)
 }
 
 /*
- * Launches, nodes and streams of two APIs have equal numbers in one process. Each kernel's duration
+ * In one process, launches, nodes and streams of two APIs have the same ids. Each kernel's duration
  * is a power of two, so a sum shows which kernels it contains.
  */
 static void test_apis(void)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * Memory shared with a process. Records come out once, in order, even around the end of the ring,
- * as soon as they are complete. If the process was killed, all complete records come out, and the
- * others are counted. Impossible contents end the reading. Memory that may shrink, and files that
- * are not memory, are refused. fuzz_shm tries everything else.
+ * as soon as they are complete. If the process was killed, all complete records come out, and
+ * incomplete records are counted. Impossible contents end the reading. Memory that may shrink, and
+ * files that are not memory, are refused. fuzz_shm tries everything else.
  */
 #include <errno.h>
 #include <fcntl.h>

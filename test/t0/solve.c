@@ -29,7 +29,7 @@ static double normal_noise(void)
 struct world {
 	/* set by every case */
 	uint32_t nr_kinds;
-	double least_us, most_us;	/* shortest and longest kind */
+	double least_us, most_us;	/* durations of the shortest and the longest kind */
 	double sample_us;
 	double noise;			/* noise of a sample, in points */
 	double vary;			/* variation of a piece's duration, as a fraction of it */
@@ -257,7 +257,7 @@ static int world__run(struct world *w, struct verdict *v, struct solved *s)
 
 static const struct {
 	const char *name;
-	double least_known;		/* fraction of the time whose values must be known */
+	double least_known;		/* values must be known for this fraction of the time */
 	struct world world;
 } cases[] = {
 	{ "kernels shorter than samples", 0.95,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Compares sums, extremes, deviations and medians with those computed from all values.
+ * Compares sums, extremes, deviations and medians with results that are computed from all values.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -53,7 +53,7 @@ static void check(const char *name, size_t nr)
 	err |= stats__merge(&s, &half);
 	is_int(err, 0, "%s: all values are added", name);
 	got = stats__stddev(&s);
-	/* The test's own deviation is rounded once more than the code under test. */
+	/* The test's own deviation() rounds once more than the code under test. */
 	ok(got - deviation(nr) + 1 <= 2, "%s: deviation %" PRIu64 ", exactly %" PRIu64, name,
 	   got, deviation(nr));
 	qsort(values, nr, sizeof(*values), cmp);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Events on a thread's track: in order, nested, each launch once, and each slice as long as its
- * call.
+ * Events on a thread's track: they are in order and nested, each launch appears once, and each
+ * slice is as long as its call.
  */
 #include <stdlib.h>
 

@@ -54,7 +54,7 @@ named() {
 	awk -v begin="$1" 'index($0, begin) == 1 { on = 1 } $0 == "" { on = 0 } on' $page |
 		grep -oE '`cl[A-Z][A-Za-z0-9]*`' | tr -d '`' | sort -u
 }
-calls() {		# calls CLASSES: prints the functions of OPENCL_CALLS of these classes
+calls() {		# calls CLASSES: prints the functions in OPENCL_CALLS with these classes
 	sed -nE "s/.*CALL\((cl[A-Za-z0-9]*), ($1)\).*/\1/p" preload/gpu/opencl/opencl.h | sort
 }
 [ "$(calls 'LAUNCH|LAUNCHES|COPY' | wc -l)" -gt 20 ]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * A wait's time is divided among the work that it waited for, and no other work: in equal shares at
- * each instant, exact to the nanosecond.
+ * A wait's time is divided only among the work that the thread waited for. The shares are equal at
+ * each instant, and exact to the nanosecond.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -95,7 +95,7 @@ static int share(int status)
 
 /*
  * Tests shares in time windows: a window has only shares of work that ran in it, and the shares of
- * all windows add up to those without a window.
+ * all windows add up to the shares without a window.
  */
 static void windows(void)
 {
@@ -250,7 +250,7 @@ static struct {
 } works[MAX_WORKS];
 
 /*
- * Computes the shares microsecond by microsecond, in units of 1/840, which is divisible by 1 to 8.
+ * Computes the shares microsecond by microsecond, in units of 1/840 us: 840 is divisible by 1 to 8.
  */
 static void by_instants(int w, int nr_works, uint64_t *parts)
 {

@@ -57,9 +57,9 @@ END
 python3 check.py >verdict 2>errors
 diag "$(cat truth errors)"
 is "$(sed -n 1p verdict)" "wide True None" \
-	"a kernel of two shapes has their mean, within three errors"
+	"a kernel of two shapes has the mean of both, within three times its error"
 is "$(sed -n 2p verdict)" "narrow True None" \
-	"a kernel that uses no tensor core has 0, within three errors"
+	"a kernel that uses no tensor core has 0, within three times its error"
 is "$(sed -n 3p verdict)" "pair True True True" \
 	"two kernels that always run together share one value and one number"
 is "$(sed -n 4p verdict)" "once [None, None] [None, None]" "a kernel of 2 us has no value"
@@ -83,7 +83,7 @@ xpumerge -i c.data -o c.html 2>/dev/null
 like "$(grep -c 'tensor [0-9.]*+-[0-9.]* %' c.html)" '^[1-9]' \
 	"the page has values with their errors"
 
-# A recording of bytes and operations, or of instructions.
+# A recording of bytes and operations, and a recording of bytes and instructions.
 for kind in operations instructions; do
 	"$XPU_BUILD/gen_counters" $kind.data 60 1 $kind >/dev/null
 	xpumerge -i $kind.data --json --table kernel_roof 2>/dev/null >$kind.json
@@ -109,14 +109,14 @@ END
 python3 operations.py >operations
 diag "$(cat operations.json)"
 is "$(sed -n 1p operations)" "[('wide', True), ('narrow', True)]" \
-	"operations for each byte and each ns are true, within three errors"
+	"operations per byte and per ns are true, within three times their errors"
 is "$(sed -n 2p operations)" "[None, None]" "a kernel of 2 us has unknown operations"
-is "$(sed -n 3p operations)" "{None}" "a recording without operations has none"
+is "$(sed -n 3p operations)" "{None}" "operations per byte are unknown if none were recorded"
 like "$(xpumerge -i operations.data --table kernel_roof 2>/dev/null | grep 'wide$')" \
 	' 75[0-9]\.[0-9]\+-[0-9.]+ +551\.51[0-9]*\+-[0-9.]+ T +unknown +wide$' \
 	"printed tables show operations"
 is "$(sed -n 4p operations)" "[True, True, True, True] None" \
-	"a GPU that samples instructions has these for each byte and each ns"
+	"a GPU that samples instructions has instructions per byte and per ns"
 like "$(xpumerge -i instructions.data --table kernel_roof 2>/dev/null | grep 'roof %')" \
 	'inst/byte +inst/s' "printed tables say that instructions are counted"
 xpumerge -i instructions.data -o instructions.html 2>/dev/null
@@ -171,13 +171,13 @@ END
 python3 several.py >several 2>errors
 diag "$(cat several errors)"
 is "$(sed -n 1p several)" "[] [True, True] [False, False]" \
-	"two recordings sample one GPU at the same time: they explain it together, work counts once"
+	"two recordings of one GPU at the same time are solved together, and work counts once"
 is "$(sed -n 2p several)" "[] [True, True] [True, True]" \
 	"a second recording of a GPU tells kernels apart that always run together in the first"
 is "$(sed -n 3p several)" "[] [True, True] [True, True]" \
-	"so does a recording of another GPU of this kind"
+	"a recording of another GPU tells apart kernels that share a value in the first"
 
-# Another run, in which "narrow" reads less from DRAM; the shapes of "wide" come in another mixture.
+# Another run: "narrow" reads less from DRAM, and the shapes of "wide" occur in other proportions.
 "$XPU_BUILD/gen_counters" d.data 45 7 >truth_d
 xpumerge diff c.data d.data --json 2>/dev/null >diff.json
 cat >changed.py <<'END'
@@ -197,19 +197,19 @@ print(counters["compared"], counters["unknown"], counters["together"])
 END
 python3 changed.py >changed
 diag "$(cat diff.json)"
-is "$(sed -n 1p changed)" True "diff: a counter changed by its true change, within three errors"
+is "$(sed -n 1p changed)" True "diff: one change is within three errors of the true change"
 is "$(sed -n 2p changed)" "['DRAM read']" \
 	"diff: counters that are equal within their errors are not shown"
-is "$(sed -n 3p changed)" "[]" "diff: every change is the true one"
+is "$(sed -n 3p changed)" "[]" "diff: every change is within three errors of the true change"
 is "$(sed -n 4p changed)" "10 5 10" \
 	"diff: values that are unknown, or belong to several kernels together, are not compared"
 xpumerge diff c.data d.data 2>/dev/null >text
 like "$(grep '^counters of kernels' text)" \
 	'10, of which [23] changed by more than chance \(confidence 99\.73 %\), without 5 .* and 10 of' \
-	"diff: the text counts the counters"
+	"diff: the text says how many counters were compared, and how many changed"
 like "$(grep 'narrow$' text)" '-15\.[0-9]+\+-0\.0[0-9][0-9] +60\..* +45\..* % +DRAM read +narrow$' \
 	"diff: the text shows a changed counter with its errors"
 old=$XPU_SRC/test/t1/corpus/2.0.xpu
 is "$(xpumerge diff "$old" "$old" 2>/dev/null | grep -c '^counters')" 0 \
-	"diff: recordings without counters have no such table"
+	"diff: without counters, the text has no table of counters"
 done_testing

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Recordings made to be slow to read. Each has as many things of one kind as possible, which are
- * looked up or compared. Reading four times as many things may take about four times as long, but
- * not sixteen times.
+ * Recordings that were made to be slow to read. Each recording has as many things as possible of
+ * one kind that is looked up or compared. Reading four times as many things may take about four
+ * times as long, but not sixteen times.
  *
  * The least CPU time of a few tries is compared, because other programs can make it longer but not
  * shorter.

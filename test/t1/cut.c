@@ -13,8 +13,8 @@
 static const uint8_t uuid[16] = { 7 };
 
 /*
- * Makes a recording with each record type, 6 launches and 8 device records. No file exists for its
- * symbols.
+ * Makes a recording with each record type, 6 launches and 8 device records. The files that it maps
+ * do not exist, so there are no symbols.
  */
 static void story(struct gen *g)
 {
@@ -138,8 +138,8 @@ static void test_cut(const struct gen *g)
 }
 
 /*
- * Tests a damaged record in the middle: the records before the damage count, and the status reports
- * the damage.
+ * Tests a damaged record in the middle: the records before the damage are counted, and the status
+ * reports the damage.
  */
 static void test_damaged(const struct gen *g)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Damaged recordings of blocks. Whatever bytes are changed, removed, repeated or cut off, only the
- * records of the damaged blocks are lost, and the loss is printed and counted.
+ * Damaged recordings that consist of blocks. Whatever bytes are changed, removed, repeated or cut
+ * off, only the records of the damaged blocks are lost, and the loss is printed and counted.
  */
 #include <errno.h>
 #include <stdbool.h>

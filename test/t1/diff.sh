@@ -51,8 +51,8 @@ own b.data ns device,stream,comm >want
 column 2 >got
 grep -q '^\[GPU 0\];\[stream 9\]' want && cmp got want
 ok $? "--by: the second column equals B's own stacks"
-is "$(grep -c '^launches' diff.log)" 2 "stderr has both accounts"
-like "$(cat diff.log)" 'A is a.data' "the accounts name their recordings"
+is "$(grep -c '^launches' diff.log)" 2 "stderr has the accounts of both recordings"
+like "$(cat diff.log)" 'A is a.data' "stderr says which recording is A"
 
 # sums: prints "A B", the sums over all lines.
 sums() {
@@ -95,7 +95,7 @@ want=$(awk '/site3\(/ { a += $(NF - 1); b += $NF }
 	END { printf "%+.3f %.3f %.3f", (b - a) / 1000, a / 1000, b / 1000 }' diff.folded)
 got=$(awk '/GPU_Kernel.site3\(/ { print $1, $3, $4 }' diff.txt)
 is "$got" "$want" "text: a kernel's row has both times and their difference"
-# Averages are each recording's own averages, even if A is scaled.
+# Each average equals the average in its own recording, even if A is scaled.
 averages() {
 	"$merge" diff a.data b.data --limit 0 --unit ns --width 0 "$@" 2>/dev/null |
 		awk '/\[GPU_Kernel\]site3\(/ { print $5, $6; exit }'

@@ -52,7 +52,7 @@ for f in plain.dump out; do
 	grep -v -e BLOCK -e HEADER $f | sed 's/^[^[]*//' >$f.records
 done
 [ "$(wc -l <out.records)" -gt 80 ] && cmp -s plain.dump.records out.records
-ok $? "$(wc -l <out.records) records are dumped equally with and without blocks" ||
+ok $? "dump prints the same $(wc -l <out.records) records with and without blocks" ||
 	diag "$(diff plain.dump.records out.records | head -n 5)"
 
 # Members of each kind: numbers, names, flags, text, rows, and frames after the fixed part.
@@ -112,7 +112,7 @@ end=$(($(sed -n 's/^\(0x[0-9a-f]*\) .* END .*/\1/p' plain.dump)))
 poke unknown.data $end 310
 dump unknown.data 1 "unknown type"
 is "$(grep ' UNKNOWN ' out)" "$(printf '%#x [0x18] UNKNOWN type=200 misc=0' $end)" \
-	"unknown type: the record has a line"
+	"unknown type: the dump has a line for the record"
 like "$(cat log)" 'not closed: the record END is missing' \
 	"no END record: a message says that the recording is not closed"
 like "$(cat log)" '1 record of an unknown type' "unknown type: a message counts the record"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Traces whose correlation IDs start again. Each kernel is shown under its own launch, or under no
-# launch and counted.
+# Traces whose correlation IDs start again. Each kernel is shown under its own launch, or it is
+# counted and shown under no launch.
 . "$XPU_SRC/test/lib/tap.sh"
 need python3
 gen="$XPU_SRC/test/lib/gen_epochs.py"
@@ -41,7 +41,7 @@ check() {
 		[ "$2" = 0 ] && [ $(($1 + $3)) = "$works" ] &&
 			[ $(($1 * 1000)) -ge $((works * least)) ]
 		ok $? \
-			"$name: device records by launch: right $1 wrong $2 without launch $3" ||
+			"$name: device records: $1 right, $2 wrong, $3 without a launch" ||
 			diag "$(cat log)"
 		;;
 	esac

@@ -15,7 +15,7 @@ tid=$(sed -n 's/^[^;]*;\[tid \([0-9]*\)\].*/\1/p' all | sort -u | sed -n 2p)
 pid=$(sed -n 's/^\[pid \([0-9]*\)\].*/\1/p' all | sort -u | sed -n 2p)
 comm=$(cut -d';' -f3 all | sort -u | sed -n 2p)
 
-# part OPTIONS AWK_CONDITION: checks that OPTIONS leave exactly those lines of the whole that match
+# part OPTIONS AWK_CONDITION: checks that OPTIONS keep exactly the lines of the whole that match
 # AWK_CONDITION
 part() {
 	awk -F';' "$2" all >want
@@ -57,7 +57,8 @@ part "--stream 8,9" '$5 ~ /^\[stream [89]\]$/'
 part "--kernel site[2-4]\\(" '$NF ~ /^\[GPU._Kernel\]site[2-4]\(/'
 part "--device 0 --tid $tid" "\$4 == \"[GPU 0]\" && \$2 == \"[tid $tid]\""
 
-# By time: without a window, the timeline has the expected events, in microseconds after its base.
+# Time windows: the expected events come from the timeline without a window, whose times are
+# microseconds after its base.
 xpumerge -o all.json 2>log
 xpumerge >all.txt 2>/dev/null
 from=$(sed -n 's/^first to last.*, from \([0-9.]*\) s on$/\1/p' all.txt)
@@ -76,7 +77,7 @@ want=$(awk '$1 + $2 > 500 && $1 < 900' slices | wc -l)
 [ "$begin" -gt 50 ] && [ "$want" -gt "$begin" ]
 ok $? "$want slices overlap 500 to 900 us, and $begin of them begin there"
 is "$(grep -c '"cat":"\(kernel\|memcpy\|memset\)"' part.json)" "$want" \
-	"--from, --to: exactly the slices of that time are left"
+	"--from, --to: the timeline has exactly the slices that overlap this time"
 cut=$(awk '$1 < 500 && $1 + $2 > 500 || $1 < 900 && $1 + $2 > 900' slices | wc -l)
 is "$(grep -c '"cat":"\(kernel\|memcpy\|memset\)".*"part":1' part.json)" "$cut" \
 	"--from, --to: $cut slices are cut, and marked as parts"

@@ -50,7 +50,8 @@ both=
 
 # ---- several functions and their lines at one address, in a program that was built with inlining
 
-# The program's size decides which offsets are in its code: some of them must be.
+# The program's size decides which of the recorded offsets are in the program's code. Some offsets
+# must be in the code.
 cp "$XPUMERGE" program
 for _ in 1 2 3 4 5 6 7 8 9 10; do
 	"$gen" -o inline.data --launches 300 --paths 60 --map "$PWD/program"
@@ -132,9 +133,9 @@ is "$(grep -c '^\[GPU_Kernel\]' top.gpu) $(grep -c stall top.gpu)" "2 0" \
 	"pprof -top lists kernels, not the reasons of their stalls" || diag "$(cat top.gpu)"
 top stall >top.stall
 is "$(grep -c '^\[stall\]' top.stall) $(grep -vc stall top.stall)" "3 1" \
-	"pprof: stalls are a type of sample of their own" || diag "$(cat top.stall)"
+	"pprof: stalls are a separate sample type" || diag "$(cat top.stall)"
 is "$(head -n 1 top.stall)" "$(xpumerge "$XPU_SRC/test/t1/corpus/2.9.xpu" -f folded --unit ns \
 	2>/dev/null | awk '/\[stall\]/ { n += $NF } END { print n }')" \
-	"pprof: the time of stalls is the time of the kernels that have samples"
+	"pprof: the total time of stalls is the same as with -f folded"
 
 done_testing

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # xpumerge diff --fail-over with several recordings on each side. Runs of one build with known noise
-# raise no alarm, even with other numbers of steps. A kernel, launch overhead or wait that is slower
-# by 3, 5 or 10 % is found and named. --json follows its schema. One recording on each side gives no
-# verdict.
+# raise no alarm, even if their numbers of steps differ. A kernel, launch overhead or wait that is
+# slower by 3, 5 or 10 % is found and named. --json follows its schema. One recording on each side
+# gives no verdict.
 . "$XPU_SRC/test/lib/tap.sh"
 need python3
 runs=$XPU_BUILD/gen_runs
@@ -27,7 +27,7 @@ for pair in $(seq 50); do
 done
 diag "50 pairs of one build: $alarms alarms"
 [ $alarms -le 2 ]
-ok $? "50 pairs of runs of one build, also with other numbers of steps: at most 2 alarms"
+ok $? "50 comparisons of one build, also with other numbers of steps: at most 2 alarms"
 
 # planted KEY NAME: checks that the change is found, with its size and name
 planted() {
@@ -99,7 +99,7 @@ print("fine")
 END
 schema=$XPU_SRC/doc/schema/diff.schema.json
 is "$(python3 schema.py "$schema" verdict.json 2>&1 | tail -n 1)" fine \
-	"doc/schema/diff.schema.json describes --json"
+	"the output of --json follows doc/schema/diff.schema.json"
 
 . "$XPU_SRC/test/lib/python_package.sh"
 use_package
@@ -122,10 +122,11 @@ is "$? $(sed -n 's/^verdict: \([a-z]*\).*/\1/p' log)" "0 unknown" "one run on ea
 make b 1 8000 kernel=20
 xpumerge diff --fail-over 10% a1.data b1.data >out 2>log
 is "$? $(grep -c '^  +[0-9.]* %, noise unknown, .*layer_3' log)" "1 1" \
-	"one run on each side: growth over the limit is a failure, with unknown noise"
+	"one run on each side: growth above the limit is a failure although the noise is unknown"
 xpumerge diff a1.data a2.data vs b1.data b2.data -f folded >folded 2>log
-is $? 0 "other formats add up the recordings of each side"
-like "$(cat log)" "A is 2 recordings, the first is a1.data" "both sides are named"
+is $? 0 "-f folded adds up the recordings of each side"
+like "$(cat log)" "A is 2 recordings, the first is a1.data" \
+	"a message names the recordings of side A"
 for wrong in "a1.data a2.data b1.data" "a1.data vs" "a1.data"; do
 	# shellcheck disable=SC2086 # words
 	xpumerge diff $wrong >out 2>log
@@ -153,5 +154,5 @@ echo broken >commit
 PATH=$PWD:$XPU_BUILD:$PATH BUILD=false sh "$XPU_SRC/scripts/bisect.sh" a?.data -- "$runs" >out 2>log
 echo "not built $?" >>statuses
 is "$(tr '\n' ' ' <statuses)" "kernel=0 0 kernel=9 1 not built 125 " \
-	"bisect.sh: good, bad and skipped commits" || diag "$(cat log)"
+	"bisect.sh distinguishes good, bad and skipped commits" || diag "$(cat log)"
 done_testing

@@ -353,11 +353,14 @@ static void add_stacks(struct gen *g, uint32_t period_ns)
 		XPU_WORD_PYTHON | 0ull << 32 | 9, STACK + 8 * 25,
 	};
 	/*
-	 * 3.10: the first two bytes of code are on the first line, the next four are two lines
-	 * further, and so on.
+	 * The line table of Python 3.10: the first two bytes of code are on the first line, the
+	 * next four are two lines further, and so on.
 	 */
 	const uint8_t table_310[] = { 2, 0, 4, 2, 2, 0x80 };
-	/* 3.11: short forms, which stay on one line; then a step of one line. */
+	/*
+	 * The line table of Python 3.11: short forms, which stay on one line; then a step of one
+	 * line.
+	 */
 	const uint8_t table_311[] = { 0x80, 0x00, 0xd8, 0x04, 0x05 };
 
 	gen__pysource(g, 1, 10, "inner", "/src/train.py", 10, table_310, sizeof(table_310));
@@ -378,7 +381,7 @@ static void add_stacks(struct gen *g, uint32_t period_ns)
 	regs[XPU_REG_SP] -= 64;
 	memmove(stack + 8, stack, sizeof(stack) - 64);
 	gen__stack(g, XPU_MISC_STACK_DELTA, 6200, 0, 1, period_ns, regs, stack, 31 * 8, 3);
-	/* The thread has no earlier stack that this one could be relative to. */
+	/* This stack is relative to an earlier stack, but the thread has no earlier stack. */
 	gen__stack(g, XPU_MISC_STACK_DELTA, 6300, 0, 2, period_ns, regs, stack, sizeof(stack), 3);
 	/* A stack that could not be read at all, and a thread that does not exist. */
 	gen__stack(g, 0, 6400, 0, 2, period_ns, regs, stack, 0, 0);
@@ -397,7 +400,7 @@ static void make_off(const char *name)
 				   IN(APP, START) };
 	const uint64_t locks[] = { k + 0x120, IN(APP, WORKER), IN(APP, START) };
 	const uint64_t runs[] = { IN(APP, STEP), IN(APP, MAIN), IN(APP, START) };
-	/* A Python call that MAIN makes. Following frame pointers finds no Python frame. */
+	/* MAIN calls Python. The call chain, which follows frame pointers, has no Python frame. */
 	const uint64_t astray[] = { k + 0x20, k + 0x120, k + 0x220, IN(APP, STEP), 0x1234 };
 	const uint64_t python[] = { XPU_WORD_PYTHON | 1ull << 32 | 1, XPU_WORD_PYTHON | 2,
 				    SP + 40 };
@@ -495,12 +498,12 @@ static void make_cpu(const char *name)
 	const uint64_t in_cuda[] = { IN(CUDA, 1), IN(CUDART, 3), IN(CUDART, 0), IN(APP, STEP),
 				     IN(APP, MAIN), IN(APP, START) };
 	/*
-	 * As a sampled address, this is a function's first byte. As a return address, it would be
-	 * in the previous function.
+	 * The first address is a function's first byte, because it was sampled. A return address at
+	 * this place would belong to the previous function.
 	 */
 	const uint64_t in_kernel[] = { k + KERNEL, k + 2 * KERNEL + 0x20, APP + 0x100 * LOAD,
 				       IN(APP, MAIN), IN(APP, START) };
-	/* After the program's first frame, an address in the kernel is in no function. */
+	/* A kernel address after the program's first frame belongs to no function. */
 	const uint64_t unnamed[] = { k + 0x9000, IN(APP, WORKER), k + KERNEL, IN(APP, MAIN) };
 	struct xpu_record_counters c = {
 		.nr_batches = 1, .nr_launches = 1000, .nr_kernels = 1000,
@@ -638,7 +641,7 @@ static void make_api(const char *name)
 	gen__free(&g);
 }
 
-/* Return: the contents of a file in which DIR replaces this directory's name, which varies. */
+/* Return: the contents of a file, with DIR instead of this directory's name, which varies. */
 static char *slurp(const char *name)
 {
 	FILE *f = fopen(name, "r");
@@ -660,9 +663,9 @@ static char *slurp(const char *name)
 }
 
 /*
- * Makes NVTX ranges of two threads: nested ranges, ranges of domains, one name twice, a range that
- * ends before an inner range, a mark, ranges that are never closed, a range without a definition,
- * and missing events.
+ * Makes NVTX ranges of two threads: nested ranges, ranges of domains, ranges with the same name, a
+ * range that ends before an inner range, a mark, ranges that are never closed, a range without a
+ * definition, and missing events.
  */
 static void make_nvtx(const char *name)
 {

@@ -39,7 +39,8 @@ is "$(grep -c 'lost: ring buffer\|not in the recording' page.html)" \
 	"$(grep -c 'lost: ring buffer\|not in the recording' page.log)" \
 	"the page reports the losses"
 
-# There are so many sums that bins become longer, and threads and small call paths are merged.
+# There are so many sums that the page has longer time bins, and merges threads and small call
+# paths.
 "$XPU_BUILD/gen_data" --launches 700000 --paths 15000 --threads 4 --gpus 2 --streams 2 \
 	--memcpy-every 7 --blocks 65536 -o wide.data
 "$merge" wide.data -o page.html 2>/dev/null
@@ -49,7 +50,7 @@ cmp got.folded want.folded
 ok $? \
 	"700,000 launches from 15,000 call paths: the page has their sums, in ns, in every time range"
 like "$(grep -o '"nr_rest":[0-9]*' page.html)" '"nr_rest":[1-9]' \
-	"the page of 15,000 call paths merges some of them"
+	"the page of 15,000 call paths merges some of the paths"
 is "$(grep -c '"without":\["tid"' page.html)" 1 \
 	"the page of 15,000 call paths says that threads are merged"
 "$merge" wide.data -o page.html --by tid 2>/dev/null
@@ -70,7 +71,7 @@ is "$(grep -c '"without":\["tid"' page.html)" 0 "with --by tid, threads are not 
 "$XPU_BUILD/gen_data" --launches 500 --paths 20 --names names -o hostile.data
 same "hostile names" hostile.data
 is "$(grep -c 'k\{10000\}' page.html)" 1 "a name of 10000 characters is not cut"
-is "$(grep -ci '</script' page.html)" 3 "hostile names end no script of the page"
+is "$(grep -ci '</script' page.html)" 3 "hostile names do not end the scripts of the page"
 
 # CPU samples whose call path was too deep are reported, but the page warns of no loss.
 "$XPU_BUILD/gen_odd" deep.data deep

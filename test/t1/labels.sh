@@ -8,7 +8,8 @@ cp "$corpus/2.6.xpu" new.data
 cp "$corpus/2.5.xpu" old.data
 
 xpumerge new.data -o new.json 2>log
-like "$(cat new.json)" '"name":"rank 5: app \(pid 100\)"' "chrome: a rank's process has its name"
+like "$(cat new.json)" '"name":"rank 5: app \(pid 100\)"' \
+	"chrome: the name of a process contains its rank"
 like "$(cat new.json)" '"name":"process_sort_index","args":\{"sort_index":7\}' \
 	"chrome: a rank's process is sorted by its rank"
 like "$(cat new.json)" '"labels":"node node;1, pod ml/train-0, container 0123456789ab, job 4711"' \
@@ -17,7 +18,7 @@ xpumerge old.data -o old.json 2>log
 unlike "$(cat old.json)" 'rank|process_labels' "chrome: a process without labels shows no labels"
 xpumerge new.data -o new.pftrace 2>log
 is "$(grep -ac 'rank 5: app' new.pftrace) $(grep -ac 'node node;1, pod ml/train-0' new.pftrace)" \
-	"1 1" "pftrace: a rank's process has name and labels"
+	"1 1" "pftrace: a rank's process has its name and its labels"
 xpumerge new.data -o new.pb.gz 2>log
 for word in rank local_rank world_size local_size node_rank job step run node pod namespace \
 	pod_uid container \
@@ -53,7 +54,7 @@ is "$(xpumerge new.data --csv --table processes 2>log | tail -n 1 | cut -d , -f 
 	'5,1,8,4,1,100,"node;1","4711","0","run 7","train-0","ml","01234567-89ab-cdef-0123-456789abcdef","0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef","app"' \
 	"csv: the table of processes has the labels"
 is "$(xpumerge old.data --csv --table processes 2>log | wc -l)" 1 \
-	"csv: without labels the table of processes has no row"
+	"csv: if no process has labels, the table of processes has no rows"
 
 # The old recording has the same device work. In a merge of both recordings, each rank keeps its own
 # work.

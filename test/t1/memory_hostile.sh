@@ -19,7 +19,7 @@ events() {
 	done
 }
 
-view() {		# view NAME VIEW: prints "PATH LEAF BYTES" of its lines, with commas
+view() {		# view NAME VIEW: prints VIEW's lines "PATH LEAF BYTES", joined by commas
 	sort "$1.$2" | paste -sd, -
 }
 
@@ -108,15 +108,15 @@ events gap <<'X'
 MADE DEVICE 0 0x1000 1 0 1
 MADE DEVICE 0 0x3000 4 9 1
 X
-is "$(view gap live)" "1 [GPU_Memory]device 5" "missing event numbers: the other events count"
+is "$(view gap live)" "1 [GPU_Memory]device 5" "missing event numbers: the other events are counted"
 like "$(cat gap.log)" ' 8 calls to free memory in progress' \
-	"missing event numbers: a message counts calls to free memory in progress"
+	"missing event numbers: a message gives the number of frees in progress"
 events far <<'X'
 MADE DEVICE 0 0x1000 1 0 1
 MADE DEVICE 0 0x3000 4 0x7fffffff 1
 MADE DEVICE 0 0x4000 8 -5 1
 X
-is "$(view far live)" "1 [GPU_Memory]device 13" "events with huge or negative numbers count"
+is "$(view far live)" "1 [GPU_Memory]device 13" "events with huge or negative numbers are counted"
 START='MADE DEVICE 0 0x900 16 0 1' events no_start <<'X'
 FREED DEVICE 0 0x1000 0 1
 MADE DEVICE 0 0x1000 1 2 1
@@ -145,7 +145,7 @@ unlike "$(cat before.log)" 'events of memory' "events before START are not count
 } | "$XPU_BUILD/gen_memory" cut.data
 xpumerge -i cut.data --memory live -f folded -o cut.live 2>cut.log
 like "$(cat cut.log)" 'ALLOCS with more events than its record holds; [0-9]* bytes ignored' \
-	"a cut record: a message says that it holds too few events"
+	"a cut record: a message says that the record holds too few events"
 like "$(cat cut.live)" '\[GPU_Memory\]device 1$' \
 	"a cut record: the events before the cut are counted"
 events odd <<'X'
@@ -164,7 +164,7 @@ TOTALS BLOCK 0 0xffffffffffffffff 0xffffffffffffffff 11 1
 LEVEL REST 0 0 0xffffffffffffffff 12 0
 LEVEL UNUSED 0 0 0xffffffffffffffff 13 0
 X
-is "$(view odd live)" "" "impossible events have no memory"
+is "$(view odd live)" "" "impossible events add no live memory"
 like "$(cat odd.log)" ' [0-9]+ events of memory that are impossible' "impossible events are counted"
 
 # ---- moments
@@ -203,7 +203,7 @@ while read -r option account; do
 	echo "options $option" | "$XPU_BUILD/gen_memory" "nothing$option.data"
 	xpumerge "nothing$option.data" -f folded >out 2>log
 	is "$(cat log)" "$account" \
-		"an empty recording, by xpuload $option: the account is as expected"
+		"an empty recording of xpuload $option: the account is as expected"
 done <<'X'
 --cpu-only CPU samples 0 lost 0
 --cpu CPU samples 0 lost 0
@@ -214,7 +214,7 @@ done <<'X'
 X
 xpumerge nothing--cpu-only.data nothing--memory.data -f folded >out 2>log
 is "$(cat log)" "launches 0 matched 0 unmatched 0 lost 0" \
-	"two empty recordings with and without $option: the account is empty"
+	"two empty recordings, of --cpu-only and --memory: the account has only zeros"
 
 # ---- formats, units, filters
 

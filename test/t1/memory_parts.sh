@@ -92,7 +92,8 @@ held() {
 	awk '{ for (i = NF - 4; i <= NF; i++) sum += $i } END { printf "%.0f\n", sum }' "$1"
 }
 
-# agree NAME PARTS ARGS...: checks that each output of ARGS has these parts and sums
+# agree NAME PARTS ARGS...: checks that each output of xpumerge with ARGS has the parts in the file
+# PARTS, and their sums
 agree() {
 	name=$1 truth=$2
 	shift 2
@@ -157,7 +158,7 @@ human() {
 rest=$((9000008 - reserved0 + 1000009 - 500003 - 1006))
 fragmentation=$((8388608 - 3000001 + 4194304 - 2000010 - 100011))
 all=$((reserved0 + reserved1 + rest + 4004)) used=$((used0 + used1))
-is "$all" "$(held peak)" "the parts that this test expects add up"
+is "$all" "$(held peak)" "the expected parts add up to all held memory"
 expected="memory: at most $used bytes ($(human \
 	$used)) of GPU memory were used, 0.000 s after the start
 held then: $all bytes ($(human $all)) = $(human $((reserved0 + reserved1))) reserved + $(human \
@@ -206,7 +207,7 @@ is "$(xpumerge all.data --memory peak --device 0,1 --table memory_holders --csv 
 	"each device at its own peak: the table of holders equals the folded stacks"
 like "$(xpumerge all.data --device 0,1 2>/dev/null)" \
 	"^held at the peak of each device: $(total devices.folded) bytes" \
-	"each device at its own peak: the first lines have the sum"
+	"each device at its own peak: the summary has the sum of all devices"
 # rank NUMBER: prints the kinds of memory that are held at the end
 rank() {
 	xpumerge all.data --memory live --rank "$1" -f folded 2>/dev/null | sed 's/.*\]//' | sort |
@@ -279,6 +280,6 @@ done
 X
 for at in 9005:0 9015:2097152 9025:3097152 9055:3097152; do
 	is "$(xpumerge again.data --memory live --at ${at%:*}ns -f folded 2>/dev/null | total)" \
-		"${at#*:}" "START again: at ${at%:*} ns, memory is held since its own allocation"
+		"${at#*:}" "START again: at ${at%:*} ns, memory allocated so far is held"
 done
 done_testing

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The rest of a device is all used memory that was not recorded. Here several processes use it: in
-# one recording, in several recordings made at the same time, and in a recording of a late attach.
-# CUDA reports to each process how much all processes use.
+# The rest of a device is all used memory that was not recorded. Here several processes use one
+# device: in one recording, in several recordings made at the same time, and in a recording of a
+# late attach. CUDA reports to each process how much all processes use.
 . "$XPU_SRC/test/lib/tap.sh"
 
 # held FILES... -- OPTIONS...: prints the total bytes by kind, as "block 5,rest 10"
@@ -15,8 +15,8 @@ held() {
 		LC_ALL=C sort | paste -sd, -
 }
 
-# 50 bytes of the device are contexts. Process 1 has 30 bytes and asks CUDA; process 2 has 20 bytes
-# and asks, too; then process 1 has 200 more bytes and asks again.
+# 50 bytes of the device are contexts. Process 1 has 30 bytes and asks CUDA how much is used.
+# Process 2 has 20 bytes and asks, too. Then process 1 has 200 more bytes and asks again.
 first() {
 	cat <<-'X'
 		record 1 10000 1
@@ -37,7 +37,7 @@ second() {
 	X
 }
 
-# Both processes have a device 0. It is either the same device, or process 2 has another device.
+# Both processes have a device 0: the same device, or two different devices.
 together() {
 	echo "proc 1"; echo "proc 2"; echo "device 1 0 7"; echo "device 2 0 7"; first; second
 }
@@ -52,7 +52,7 @@ while read -r at expected; do
 	for files in one.data "a.data b.data" "b.data a.data"; do
 		# shellcheck disable=SC2086 # several files
 		is "$(held $files --memory live --at "$at")" "$expected" \
-			"$files at $at: one rest is shown, without any recorded memory"
+			"$files at $at: at most one rest, which has no recorded memory"
 	done
 done <<'X'
 9001ns device 30
@@ -105,13 +105,13 @@ for cut in 1 2 3; do
 		"cut $cut: the file after the cut has the rest"
 done
 
-# The process that asked last may have ended.
+# The process that asked CUDA last may have ended.
 { together; echo "exit 2 11500"; } | "$XPU_BUILD/gen_memory" gone.data
 is "$(held gone.data --memory live --at 10750ns)" "device 30,rest 50" \
 	"the memory of an ended process is not in the rest"
 
-# A late attach: when CUDA was asked, the memory that PyTorch's allocator had before the attach was
-# part of the rest.
+# A late attach: when the process asked CUDA, the rest still included the memory that PyTorch's
+# allocator had before the attach.
 { echo "proc 1"; cat <<-'X'; } | "$XPU_BUILD/gen_memory" late.data
 	record 1 10000 1
 	START 0 1023 0 1 0

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# xpumerge split of recordings with memory events, cut anywhere. Together, the files have everything
-# that the recording has, and each file is complete. The events are random, and do not arrive in the
-# order in which they happened.
+# xpumerge split cuts recordings with memory events at any place. Together, the files have
+# everything that the recording has, and each file is complete. The events are random, and do not
+# arrive in the order in which they happened.
 . "$XPU_SRC/test/lib/tap.sh"
 
 # random SEED CUTS: prints allocations of each kind by two processes, physical memory that is
@@ -29,7 +29,7 @@ random() {
 			else { event(p, "MADE PINNED 1023 " at " " 1 + below(900) " %d 4");
 			live[p, "pin", at] = 1 }
 		} else if (what < 9) {
-			# The memory is unmapped; it is also released unless that was done before.
+			# The memory is unmapped, and it is released if it was not released before.
 			if ((p, "map", at) in live) {
 				event(p, "FREED MAPPING 0 " at + 1000000000 " 65536 %d 1")
 				if (held[p, at]) delete used[p, handle[p, at]]
@@ -131,7 +131,7 @@ diag "$nr_files files"
 [ $nr_files -ge 30 ]
 ok $? "the recording is split into $nr_files files"
 is "$(cat odd)" "" \
-	"split files give the same memory at the end, the peak and around the cuts as one recording"
+	"split files and one recording have the same memory at the end, peak and cuts"
 
 # NCCL imports a handle of a peer, maps it, retains it, and releases it twice. Another handle is
 # imported twice.
@@ -152,7 +152,7 @@ for files in imported.data "imported.1 imported.2"; do
 	# shellcheck disable=SC2086 # several files
 	is "$(xpumerge $files --memory live -f folded 2>merge.log | sed 's/.*;//')" \
 		"[GPU_Memory]physical 4096" \
-		"$files: imported memory takes no memory here, and its handle can be reused"
+		"$files: imported memory is not counted, and its handle can be reused"
 	unlike "$(cat merge.log)" 'events of memory' \
 		"$files: no release of an imported handle counts as impossible" ||
 			diag "$(cat merge.log)"
@@ -193,7 +193,7 @@ for at in 5 8.9999999990 9 12 18.9 19 19.1 19.7999999990 19.799999 19.8 19.9 19.
 	echo "at $at"
 done >sums
 is "$(awk '$1 != $2' sums)$(wc -l <sums)" 19 \
-	"an idle process with late events: each moment is as in one recording"
+	"an idle process with late events: the same memory as in one recording"
 like "$(cat sums)" '1127 1127 at 19.97' \
 	"an idle process with late events: at 19.97 s there are 1127 bytes"
 
@@ -208,7 +208,7 @@ done | sed 's/.*about \([0-9]*\) bytes.*--at \(.*\)ns$/\1 \2/' >peaks
 is "$(paste -sd, - <peaks)" "1132 19949999000,1132 19949999001" \
 	"two recordings: the peak is the moment when both together held most"
 
-# The rest of a device, in which one process holds more and more memory.
+# The rest of a device stays the same when a process allocates more memory.
 "$XPU_BUILD/gen_memory" rest.data <<'X'
 blocks
 proc 1
@@ -252,7 +252,7 @@ done | uniq -c >empties
 is "$(sed 's/^ *//' empties)" "3 [GPU_Memory]device 100,[GPU_Memory]fragmentation 4194304" \
 	"a segment without blocks is in each file"
 
-# The end of a process reaches the files later than the ends of its threads. Until then, its
+# The end of a process comes several files after the ends of its threads. Until then, the process's
 # mappings are known.
 "$XPU_BUILD/gen_memory" gone.data <<'X'
 blocks
@@ -277,5 +277,5 @@ for n in 1 2 3 4 5 6 7 8; do
 		grep -c ' MMAP ')"
 done >got
 is "$(tr '\n' ',' <got)" "9 1,9 1,9 1,9 1,9 1,9 1,9 1,0 0," \
-	"each file that has call paths of a process has its mappings"
+	"each file with call paths of a process has the process's mappings"
 done_testing

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Managed pages that migrate are shown under the call path that allocated them, whoever had their
-# address before and after. If the call path cannot be known, the reason is counted. Missing and
-# impossible records are counted, too.
+# Managed pages that migrate are shown under the call path that allocated them, whichever allocation
+# had the same address before or after. If the call path cannot be known, the reason is counted.
+# Missing and impossible records are counted, too.
 . "$XPU_SRC/test/lib/tap.sh"
 
 events() {
@@ -112,9 +112,9 @@ to_device 12500 11 NULL 1 1048576 8192 NULL known 3" "the table has times, GPUs 
 	migrations
 } | sed '/^MADE MANAGED 0 0x100000 65536 4/s/65536/131072/' | "$XPU_BUILD/gen_memory" unfreed.data
 is "$(rows unfreed.data | grep -c several)" 1 \
-	"missing FREED events: only pages at the border have several allocations"
+	"missing FREED events: only pages at a border have several call paths"
 is "$(rows unfreed.data | grep ' 43$')" "8960 0 2048 0 0 0 43" \
-	"missing FREED events: the last allocation of an address has its pages"
+	"missing FREED events: pages belong to the last allocation of their address"
 
 {
 	events
@@ -129,7 +129,7 @@ is "$(rows unfreed.data | grep ' 43$')" "8960 0 2048 0 0 0 43" \
 } | "$XPU_BUILD/gen_memory" bad.data
 rows bad.data >got
 like "$(cat log)" '^ +2 device records that the shim sent are not in the recording$' \
-	"numbers without a record are counted as lost"
+	"missing record numbers are counted as lost records"
 like "$(cat log)" '^ +2 device records without valid times' "records without a time are counted"
 is "$(grep -c 'at a time that is not known' got)" 1 "records without a time have a row"
 is "$(grep ' in no managed' got | cut -d ' ' -f 1)" 65536 \

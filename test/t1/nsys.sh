@@ -176,7 +176,7 @@ nvtx-kernel|graph|9.0|0.5|Device 3|NVTX Kernel Thread 201|
 END
 diff expected got >diff
 ok $? \
-	"ranges on kernels are right: two devices, another thread, equal ids of other processes, graphs" ||
+	"ranges on kernels are right: two devices, two threads, processes with equal ids, graphs" ||
 	diag "$(cat diff)"
 show out.json nvtx >got
 cat >expected <<'END'
@@ -187,7 +187,7 @@ nvtx|both|0.9|0.5|Process 100|NVTX Thread 101|
 nvtx|idle|0.1|0.1|Process 300|NVTX Thread 301|
 END
 diff expected got >diff
-ok $? "ranges are right: left open, named by textId, of several devices or of none" ||
+ok $? "ranges left open, named by textId, or on several devices or none are right" ||
 	diag "$(cat diff)"
 is "$(show out.json cuda | grep -c Memcpy)" 1 "a difficult export: the copy is in the output"
 is "$(show out.json cuda | wc -l)" 8 "a difficult export: each kernel and copy is in the output"
@@ -355,12 +355,12 @@ END
 sort -o expected expected
 sort out.folded | diff expected - >diff
 ok $? \
-	"graphs are work of their launches, synchronizations are waits" ||
+	"a graph's work is under its launch, and synchronizations are waits" ||
 	diag "$(cat diff log)"
 unlike "$(cat log)" 'whose launch is not in the recording' \
 	"a migration of managed memory is not reported as a copy whose launch is missing"
 like "$(xpumerge --nsys recent.sqlite --csv --table memory_migrations 2>/dev/null)" \
-	'^100.0,0,4096,0,1,10,0,0,0,' "it is a migration"
+	'^100.0,0,4096,0,1,10,0,0,0,' "a migration of managed memory is in the table of migrations"
 like "$(cat log)" 'recent.sqlite: Nsight Systems says: 7 events were lost' \
 	"the export's own warnings are printed"
 is "$(grep -c 'Nsight Systems says' log)" 1 "the export's own warnings are printed once each"
@@ -376,7 +376,7 @@ END
 sort -o expected expected
 sort out.folded | diff expected - >diff
 ok $? \
-	"--by nvtx: ranges are right: nested, of a domain, never popped, with a name in StringIds" ||
+	"--by nvtx: ranges nested, in a domain, never popped or named in StringIds are right" ||
 	diag "$(cat diff log)"
 xpumerge --nsys recent.sqlite --waits -f folded --unit ns --nvtx 'from String' -o out.folded 2>log
 is "$(grep -c 'GPU_Kernel' out.folded)" 1 \
@@ -411,8 +411,8 @@ done
 # ---- nodes of graphs, waits for events, work without a name
 
 # Two launches are captured at two sites, and one node is added explicitly. The graph is
-# instantiated, and launched twice. The copies have their own node ids; their creation is recorded
-# or not.
+# instantiated, and launched twice. The copies of the nodes have their own ids, and the creation of
+# one copy is not recorded.
 {
 	schema
 	cat <<END
@@ -564,13 +564,13 @@ sed -i '/^	globalTid INTEGER);$/d' none.sql
 xpumerge --nsys none.sqlite --waits -f folded --unit ns -o out.folded 2>>log
 is "$(cat out.folded)" \
 	"worker;[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 100" \
-	"without context switches, calls that may be running are not time off the CPU" ||
+	"without context switches, time in calls is not shown as time off the CPU" ||
 	diag "$(cat log)"
 
 # ---- times before the session
 
-# All events of an export begin before time 0. One row is more than a day before it, and two rows
-# end before their start.
+# An export has events before time 0. One row begins more than a day before time 0, and two rows end
+# before their start.
 before() {		# before SHIFT: prints an export whose timestamps are SHIFT later
 	schema
 	nvtx
@@ -668,13 +668,13 @@ cudaDeviceSynchronize on seven 5
 cudaEventSynchronize on eight 100
 cudaStreamSynchronize on seven 50
 END
-# Kinds of waits have other numbers in CUPTI, in Nsight Systems 2022, where 2 is an event, and in
-# schema 3.24.
+# The numbers of the kinds of waits differ between CUPTI, Nsight Systems 2022, where 2 is an event,
+# and schema 3.24.
 for with in "1 2 3 4" "2 3 4 5" "2 1 1 3" "7 8 9 10"; do
 	# shellcheck disable=SC2086 # words are arguments
 	numbers $with 1 | "$sqlite" numbers.sqlite
 	waits numbers.sqlite | diff expected - >diff
-	ok $? "waits whose numbers are $with: the call decides what was waited for" ||
+	ok $? "kinds of waits have the numbers $with: the call's name determines the kind" ||
 		diag "$(cat diff log)"
 done
 # If IDs are reused, by the same process or by another one, each wait keeps its call.
@@ -699,12 +699,13 @@ waits named.sqlite | sed 's/cudaUnknown\([A-Z][a-z]*\)/cuda\1Synchronize/' | dif
 ok $? "an export's own names of wait kinds are used" || diag "$(cat diff log)"
 like "$(xpumerge --nsys named.sqlite --csv --table memory_migrations 2>/dev/null)" \
 	'^100.0,4096,0,0,1,10,0,0,0,' \
-	"an export's own names of copy kinds are used"
+	"copy kinds are read from the export's table of names"
 echo "INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (5000, 5100, 1, 7, 77, $P1, 3, 0);" \
 	>more.sql
 { numbers 1 2 3 4 1; cat more.sql; } | "$sqlite" nowhere.sqlite
 waits nowhere.sqlite >out
-like "$(cat log)" 'the call is missing for 1 wait' "a wait without a call is counted" ||
+like "$(cat log)" 'the call is missing for 1 wait' \
+	"a message counts the waits whose call is missing" ||
 	diag "$(cat log)"
 # Range types and severities as names instead of numbers.
 {
@@ -725,9 +726,9 @@ END
 } | "$sqlite" types.sqlite
 is "$(xpumerge --nsys types.sqlite --waits -f folded --unit ns --by nvtx 2>log)" \
 	"[NVTX]moved;[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 500" \
-	"the export may give types of ranges by name" || diag "$(cat log)"
+	"range types are read from the export's table of names" || diag "$(cat log)"
 is "$(grep -c 'Nsight Systems says: an error' log) $(grep -c note log)" "1 0" \
-	"the export may give severities by name" || diag "$(cat log)"
+	"severities are read from the export's table of names" || diag "$(cat log)"
 
 # ---- invalid files
 
@@ -769,7 +770,7 @@ fails \
 	--nvtx-color-scheme '{"(": "x"}'
 cp one.sqlite 'a?b%41#.sqlite'
 xpumerge --nsys 'a?b%41#.sqlite' -t kernel -f chrome >out 2>log
-is $? 0 "a file name with characters that URIs quote: exit status 0"
+is $? 0 "a file name with characters that a URI must escape: exit status 0"
 
 # ---- many events
 
@@ -797,5 +798,5 @@ is $? 0 "a file name with characters that URIs quote: exit status 0"
 	nvtx-kernel 2>log
 is $? 0 "100,000 kernels: exit status 0"
 is "$(grep -c '"cat": "nvtx-kernel"' out.json)" 10000 \
-	"100,000 kernels: the ranges on them are written"
+	"100,000 kernels: the NVTX ranges of kernels are written"
 done_testing

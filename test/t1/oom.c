@@ -104,8 +104,8 @@ static void make(struct gen *g)
 }
 
 /*
- * Selects the sink of single events. With SINK_NONE each recording is read separately, one or two
- * at a time.
+ * Selects the sink of single events. Without a sink, each recording is read separately: one at a
+ * time, or two at a time with SINK_NONE_JOBS.
  */
 enum sink { SINK_TIMELINE, SINK_SAMPLES, SINK_TABLES, SINK_NONE, SINK_NONE_JOBS, NR_SINKS };
 
@@ -233,7 +233,7 @@ int main(void)
 		bail("/dev/null cannot be written");
 	setvbuf(out, buf, _IOFBF, sizeof(buf));
 	make(&g);
-	/* Fails either one allocation, or this one and all later ones. */
+	/* Fails one allocation, or one allocation and all later allocations. */
 	for (mode = 0; mode < 2 * NR_SINKS; mode++) {
 		nr_allocations = 0;
 		is_int(merge(&g, mode / 2, out, &right), 0,

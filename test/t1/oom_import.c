@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Each memory allocation of each importer fails in turn. No importer crashes; each makes the right
- * recording, or no recording and returns -ENOMEM.
+ * Each memory allocation of each importer fails in turn. No importer crashes. Each importer makes
+ * the right recording, or returns -ENOMEM without a recording.
  */
 #include <errno.h>
 #include <limits.h>

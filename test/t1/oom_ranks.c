@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Each memory allocation of "ranks" fails in turn. It never crashes, and each output is complete,
- * or the result is -ENOMEM.
+ * Each memory allocation of "ranks" fails in turn. "ranks" never crashes, and it returns -ENOMEM if
+ * an output is not complete.
  */
 #include <errno.h>
 #include <limits.h>
@@ -53,7 +53,7 @@ static void run(const char *args, FILE *out)
 	broken = ranked__run(data, size, 1, out, &err);
 	total = nr_allocations;
 	ok(!broken && !err && total > 100, "%s: %lu allocations, %zu bytes", args, total, size);
-	/* Fails either one allocation, or this one and all later ones. */
+	/* Fails one allocation, or one allocation and all later allocations. */
 	for (mode = 0; mode < 2; mode++) {
 		for (n = 1; n <= total; n++) {
 			nr_allocations = 0;

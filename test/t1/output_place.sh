@@ -38,7 +38,7 @@ xpumerge -f folded -o - >out 2>log
 cmp -s out a.folded
 ok $? "-o - writes to stdout"
 xpumerge -f folded -o a.other 2>log
-is $? 0 "-f accepts a file of any name"
+is $? 0 "with -f, the output file may have any name"
 if command -v python3 >/dev/null; then
 	python3 -c 'import json; json.load(open("a.json"))'
 	ok $? "a.json can be parsed by another program"
@@ -54,7 +54,7 @@ ln -s real/target.folded link.folded
 : >real/target.folded
 xpumerge -o link.folded 2>log
 [ -h link.folded ] && [ -s real/target.folded ]
-ok $? "a symbolic link's target is written"
+ok $? "output to a symbolic link goes to the link's target"
 is "$(leftovers)" 0 "no temporary file is left"
 
 xpumerge --json >b 2>log
@@ -129,10 +129,10 @@ is "$?$(cat log)" "2xpumerge: standard input is not a recording of xpuload (wron
 # ---- standard input
 
 xpumerge -f folded -i - <xpu.data 2>log | cmp -s - a.folded
-ok $? "a file as standard input is read"
+ok $? "standard input can be a file"
 # shellcheck disable=SC2002 # input must be a pipe
 cat xpu.data | xpumerge -f folded - 2>log | cmp -s - a.folded
-ok $? "a pipe as standard input is read"
+ok $? "standard input can be a pipe"
 : | xpumerge - >out 2>log
 is "$?$(cat log)" "2xpumerge: standard input is empty: nothing was recorded" \
 	"an empty pipe is refused"
@@ -179,7 +179,7 @@ like "$(cat log)" '^xpumerge: cut.data: cut at offset [0-9]+: 4 bytes ignored' \
 is "$(account log)" "2000 matched 2000 unmatched 0 lost 1" \
 	"cut inside a record: at least one record counts as lost"
 is "$(grep -c '^xpumerge: cut.data' log)" 1 \
-	"cut inside a record: one line in addition to the account"
+	"cut inside a record: one message is printed in addition to the account"
 like "$(cat log)" 'not closed properly' \
 	"cut inside a record: a message says that the recording was not closed"
 cmp -s cut.folded a.folded
@@ -197,7 +197,7 @@ is $? 1 "cut between records: exit status 1"
 like "$(cat log)" '^xpumerge: whole.data: not closed: cut, or still' \
 	"cut between records: a message says that the recording is not closed"
 is "$(grep -c '^xpumerge: whole.data' log)" 1 \
-	"cut between records: one line in addition to the account"
+	"cut between records: one message is printed in addition to the account"
 cmp -s cut.folded a.folded
 ok $? "cut between records: the result has all records before the cut"
 head -c 64 xpu.data >header.data
@@ -388,7 +388,7 @@ is $? 2 "one recording twice: exit status 2"
 like "$(cat log)" 'again.data: the same recording as rank0.data' \
 	"one recording twice: a message says that the recordings are the same"
 xpumerge rank0.data text.data -f folded -o a.folded 2>log
-is $? 2 "two files, one of them not a recording: exit status 2"
+is $? 2 "a recording and a file that is no recording: exit status 2"
 
 # ---- bytes
 
@@ -408,25 +408,25 @@ like "$(cat log)" '^xpumerge: 6 lines of kernels show 0' \
 xpumerge pending.data -f folded --unit count -o a.folded 2>log
 is $? 0 "lost records: exit status 0"
 is "$(account log)" "1000 matched 900 unmatched 100 lost 100" \
-	"lost records: the account has the losses"
+	"lost records: the account counts the losses"
 like "$(cat log)" '^ +100 launches without device work' \
 	"lost records: launches without device work are counted"
 like "$(cat log)" '^ +100 device records that the shim sent are not' \
 	"lost records: missing device records are counted"
 is "$(sed -n 's/.*;\[GPU_Launch_Pending\] //p' a.folded | awk '{ n += $1 } END { print n }')" 100 \
-	"lost records: pending launches have lines"
+	"lost records: the output has lines for pending launches"
 xpumerge --strict pending.data -o a.folded 2>log
 is $? 1 "lost records: --strict fails"
 "$gen" -o orphans.data --launches 1000 --lose-launch 10
 xpumerge orphans.data -f folded --unit count -o a.folded 2>log
 is "$(account log)" "900 matched 900 unmatched 100 lost 100" \
-	"lost launches: the account has the losses"
+	"lost launches: the account counts the losses"
 like "$(cat log)" '^ +100 device records whose launch is not' \
 	"lost launches: records without a launch are counted"
 is "$(sed -n 's/.*;\[no launch\];.* //p' a.folded | awk '{ n += $1 } END { print n }')" 100 \
-	"lost launches: records without a launch have lines"
+	"lost launches: the output has lines for records without a launch"
 "$gen" -o open.data --no-end
 xpumerge --strict open.data -o a.folded 2>log
-is $? 1 "not closed: --strict fails"
+is $? 1 "a recording that was not closed: --strict fails"
 
 done_testing

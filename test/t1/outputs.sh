@@ -16,13 +16,13 @@ is "$? $(cat out)" "0 " "six outputs: exit status 0"
 is "$(grep -c '^launches' log)" 1 "six outputs: one account is printed" || diag "$(cat log)"
 for name in x.folded x.json x.txt x.csv x.html x.pb.gz; do
 	cmp one-$name $name
-	ok $? "six outputs: $name is the same as with one output"
+	ok $? "six outputs: $name equals the file that is written alone"
 done
 xpumerge a.data -o y.folded -o - >out 2>log
 is "$? $(head -n 1 out | cut -c 1-3)" "0 $(xpumerge a.data 2>log | head -n 1 | cut -c 1-3)" \
-	"-o - and -o FILE: stdout has its output"
+	"-o - and -o FILE: stdout has the output of -o -"
 cmp y.folded x.folded
-ok $? "-o - and -o FILE: the file exists"
+ok $? "-o - and -o FILE: the file has the whole output"
 xpumerge diff a.data b.data -o d.folded -o d.html 2>log
 is "$? $(wc -l <d.folded | tr -d ' ')" \
 	"0 $(xpumerge diff a.data b.data -f folded 2>log | wc -l | tr -d ' ')" \
@@ -91,7 +91,7 @@ xpumerge diff a.data b.data -f folded --unit ns 2>/dev/null |
 is "$(sed -n 's/^\([0-9]*\) call paths* takes* over 5 %.*/\1/p' log)" "$(cat grown)" \
 	"--fail-over 5%: the number of grown call paths matches the folded stacks"
 is "$(grep -c '^  +[0-9.]*%, from \|^  new, from ' log)" "$(cat grown)" \
-	"--fail-over 5%: each call path has a line"
+	"--fail-over 5%: each grown call path has a line"
 over 5 b.data a.data
 is $? 0 "--fail-over 5: a decrease is not a failure"
 over 100000% a.data b.data

@@ -17,7 +17,7 @@ for args in "seed=1" "seed=2 events=2" "seed=3 events=2 identifier=1" "seed=4 or
 	# shellcheck disable=SC2086 # several arguments on purpose
 	gen p.data $args
 	same "$args" p.data.folded --cpu p.data
-	unlike "$(cat log)" 'damaged' "$args: the file is whole"
+	unlike "$(cat log)" 'damaged' "$args: no message says that the file is damaged"
 done
 gen p.data nr=0
 fails "no samples" 'p.data: has no samples$' --cpu p.data

@@ -139,7 +139,7 @@ fails "stacks of the two-file import, with Nsight Systems" \
 	'need --gpu: an export for --nsys' --cpu both \
 	--nsys one.sqlite
 
-# A thread that is also in the trace is one thread, and belongs to the trace's process.
+# A thread that is in both files is one thread, and belongs to the trace's process.
 cat >p.txt <<'END'
 python3  1235 1.000000:    1000000 cpu-clock: 
 	1234 work (/usr/bin/python3)
@@ -159,7 +159,8 @@ is "$(cat out)" "[pid 1234];[tid 1235];python3;[no stack];cudaLaunchKernel;[GPU_
 
 "$XPU_BUILD/gen_twofile" cpu.txt gpu.json nr=5000 threads=3 >/dev/null
 xpumerge --cpu cpu.txt --gpu gpu.json -f folded --unit ns >want 2>want.log
-# Stacks as perf prints them, with frames inside CUDA; time-based samples lie between them.
+# Stacks of launches as perf prints them, with frames inside CUDA. Between these stacks, there are
+# time-based samples.
 python3 - >p.txt <<'END'
 for nr, line in enumerate(open("cpu.txt")):
     ns, comm, pid, tid, cpu, stack = line.rstrip("\n").split(" ", 5)
@@ -175,7 +176,7 @@ for nr, line in enumerate(open("cpu.txt")):
 END
 xpumerge --cpu p.txt --gpu gpu.json -f folded --unit ns --gpu-only >out 2>log
 is "$(grep '^by time' log)" "$(grep '^by time' want.log)" \
-	"stacks of launches from perf: matched like stacks from lines"
+	"stacks of launches from perf: they are matched like stacks from lines"
 diff want out >diff
 ok $? \
 	"stacks of launches from perf: the result is the same as from lines" ||

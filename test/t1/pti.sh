@@ -35,7 +35,7 @@ for args in "seed=9" "seed=10 form=onetrace"; do
 	gen p.json calls=0 $args
 	one_gpu "$args, without calls" p.json.folded --gpu p.json
 	like "$(cat log)" ' device records whose launch is not in the recording \(orphans\)' \
-		"$args, without calls: a message counts the work"
+		"$args, without calls: a message counts the work without launches"
 done
 # Programs that edit traces may sort their events.
 gen p.json seed=11 opencl=1
@@ -116,7 +116,8 @@ gen p.json seed=1
 head -c 9000 p.json >cut.json
 xpumerge --gpu cut.json -f folded >out 2>log
 is $? 2 "cut off: exit status 2"
-like "$(cat log)" 'cut.json: damaged at offset [0-9]+: ' "cut off: a message says where"
+like "$(cat log)" 'cut.json: damaged at offset [0-9]+: ' \
+	"cut off: a message says where the file is damaged"
 gen p.json seed=1 form=onetrace
 head -c 9001 p.json >cut.json
 xpumerge --gpu cut.json -f folded >out 2>log

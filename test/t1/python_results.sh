@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# xpuload.read() of the Python package: each table has the columns and values that xpumerge --csv
-# prints; the schema in doc/schema describes all tables of xpumerge --json; pages, timelines and
-# differences are written; and errors name their cause.
+# xpuload.read() of the Python package. Each table has the columns and values that xpumerge --csv
+# prints, and the schema in doc/schema describes all tables of xpumerge --json. Pages, timelines and
+# differences are written, and errors name their cause.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/python_package.sh"
 use_package

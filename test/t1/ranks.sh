@@ -32,7 +32,8 @@ pairs() {		# pairs NAME: compares the pairs with the truth
 		diag "$(diff got truth)"
 }
 
-# Prints the waits in the tables: by rank, by straggler plus at the start, by collective.
+# Prints the sums of the waits in the tables: by rank, by straggler with the waits at the start, and
+# by collective.
 waits() {
 	awk -F, '$1 == "#" || !NF { table = ""; next }
 		NF == 1 { table = $1; getline; for (i = 1; i <= NF; i++) at[table, $i] = i; next }
@@ -138,7 +139,7 @@ page "8 ranks" False
 make ranks=1000 files=100 slow_host=2 steps=20
 page "1,000 ranks" True
 ok "$(($(stat -c %s ranks.html) > 4000000))" \
-	"page, 1,000 ranks: the page has less than 4 MB: $(($(stat -c %s ranks.html) / 1000)) KB"
+	"page, 1,000 ranks: the page is smaller than 4 MB: $(($(stat -c %s ranks.html) / 1000)) KB"
 make ranks=3
 xpumerge ranks 0.data -o ranks.html 2>log
 is "$? $(grep -c '"waits":null' ranks.html)" "0 1" "page, one rank: the page has no waits"
@@ -153,12 +154,13 @@ for drift in 0 30 -80; do
 	xpumerge ranks ./*.data --json >ranks.json 2>/dev/null
 	xpumerge ranks ./*.data --csv >ranks.csv 2>/dev/null
 	found >got
-	# The ends are up to 2 us apart. The median of several hundred ends is more exact.
+	# The ranks' ends of a collective are up to 2 us apart. The median of several hundred ends
+	# is more exact.
 	awk -v drift=$drift '/^rank/ { n++; w[$2] = $4; if (NR > FNR) {
 			d = $4 - first[$2]; d = d < 0 ? -d : d; if (d > worst) worst = d }
 		else first[$2] = $4 }
 		END { print worst; exit worst > 600000 }' truth got >worst
-	ok $? "drift $drift: waits of a rank are at most 600 us wrong in all paired operations" ||
+	ok $? "drift $drift: the sum of each rank's waits is wrong by at most 600 us" ||
 		diag "$(cat worst) ns in $(account paired) operations"
 	sed -n '/^clocks/,/^$/p' ranks.csv | awk -F, -v drift=$drift 'NR == 5 {
 		d = $4 - 2 * drift;
@@ -241,16 +243,17 @@ like "$(cat text)" 'not paired, attached late: before the recording' \
 make ranks=4 attach=3 destroy=0
 pairs "attached, communicators never destroyed: nothing is paired"
 is "$(account older)" "$(account ops)" \
-	"attached, communicators never destroyed: all operations are counted"
+	"attached, communicators never destroyed: all operations are counted as not paired"
 xpumerge ranks ./*.data >text 2>log
 like "$(cat text)" 'not paired, attached late: of communicators that are older' \
 	"attached, communicators never destroyed: a message says why nothing is paired"
 make ranks=4 attach=3 lose=1
 xpumerge ranks ./*.data --json >ranks.json 2>log
-ok "$(($(account older) < 100))" "attached, ranges lost: $(account older) operations are not paired"
+ok "$(($(account older) < 100))" \
+	"attached, ranges lost: fewer than 100 operations are not paired: $(account older)"
 is "$(account ops)" \
 	"$(($(account paired) + $(account older) + $(account late) + $(account alone)))" \
-	"attached, ranges lost: all other operations are paired or counted"
+	"attached, ranges lost: each operation is paired, or counted as not paired"
 
 # ---- nonblocking calls
 

@@ -21,7 +21,7 @@ cat r[1-8].folded |
 	LC_ALL=C sort >sum.folded
 LC_ALL=C sort all.folded >sorted.folded
 cmp sum.folded sorted.folded
-ok $? "each line is the sum of the recordings' own lines"
+ok $? "the value of each line is the sum of its values in all recordings"
 # shellcheck disable=SC2046 # several arguments
 xpumerge $(seq -f 'r%g.data' $nr -1 1) -f folded --unit ns -o other.folded 2>/dev/null
 cmp all.folded other.folded

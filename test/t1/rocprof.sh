@@ -45,7 +45,7 @@ same "a name for the external id 0 names no kernel" m.folded --gpu m
 # Memory events, with --memory.
 for args in "seed=1" "seed=2 hsa=1 nr=200" "seed=3 procs=3 nr=60" "seed=9 ranges=1"; do
 	for format in json db csv; do
-		# CSV has one process, and no enclosing calls of HSA's calls.
+		# CSV has one process, and lacks the calls that enclose HSA's calls.
 		case "$format $args" in csv*procs* | csv*hsa*) continue ;; esac
 		rm -f m m.* m_*
 		# shellcheck disable=SC2086 # several arguments on purpose
@@ -85,15 +85,16 @@ END
 xpumerge --gpu odd --memory live -f folded >out 2>log
 is $? 0 "odd memory: exit status 0"
 like "$(cat log)" '^xpumerge: odd: 3 events could not be read: ignored' \
-	"memory without an address, an agent or an operation is counted"
+	"events of memory without a valid address, agent or operation are counted"
 xpumerge --gpu odd -f text >out 2>log
 like "$(cat log)" '[1-3] events of memory' "a free of unknown memory is counted"
 echo "1000 app1000 1000 1000 0 main;hipMalloc" >cpu.txt
 xpumerge --cpu cpu.txt --gpu m -f folded >out 2>log
 like "$(cat log)" '^xpumerge: m: [0-9]+ events of memory are read only without --cpu$' \
-	"memory, with stacks of launches: a message says that it is not read"
+	"memory, with stacks of launches: a message says that events of memory are not read"
 
-# A wait needs a process with one GPU. Other processes in the file may have other GPUs.
+# The GPU of a wait is known only if the process has one GPU. Other processes in the file may have
+# other GPUs.
 gen m procs=2 threads=1 nr=40 names=kernel
 python3 - <<'END'
 import json
@@ -109,10 +110,10 @@ for several in (True, False):
     json.dump(d, open("several" if several else "each", "w"))
 END
 xpumerge --gpu several --waits -f folded >out 2>log
-is "$(grep -c 'GPU_Wait' out)" 0 "processes with two GPUs: waits are of an unknown GPU"
+is "$(grep -c 'GPU_Wait' out)" 0 "processes with two GPUs: no wait is attributed to a GPU"
 xpumerge --gpu each --waits -f folded >out 2>log
 is "$(grep 'hipStreamSynchronize;.GPU_Wait' out | cut -d';' -f2 | sort -u | tr '\n' ' ')" \
-	"app1000 app2000 " "processes with one GPU each: waits are of this GPU"
+	"app1000 app2000 " "processes with one GPU each: waits are attributed to this GPU"
 
 # Records that have no equivalent in a recording are counted. Some dispatches exist only among the
 # counters.
@@ -144,8 +145,8 @@ print(json.dumps(sorted([r["name"], r["counter"], r["instances"],
 for args in "counters=9" "counters=1000 seed=2 hsa=1 nr=100" "counters=77 seed=3 procs=3" \
 	"counters=200 only_counted=1" "counters=90 renamed=1"; do
 	for format in json db csv; do
-		# CSV has one process, and no enclosing calls of HSA's calls; databases have all
-		# kernels.
+		# CSV has one process, and lacks the calls that enclose HSA's calls; databases have
+		# all kernels.
 		case "$format $args" in csv*procs* | csv*hsa* | db*only*) continue ;; esac
 		rm -f m m.* m_*
 		# shellcheck disable=SC2086 # several arguments on purpose
@@ -155,11 +156,13 @@ for args in "counters=9" "counters=1000 seed=2 hsa=1 nr=100" "counters=77 seed=3
 			file=m_kernel_trace.csv
 			[ -e $file ] || file=m_counter_collection.csv
 		fi
-		is "$(pmcs --gpu $file)" "$(cat m.pmcs)" "counters, $format $args: all values"
+		is "$(pmcs --gpu $file)" "$(cat m.pmcs)" \
+			"counters, $format $args: all values are read"
 		unlike "$(cat log)" 'not read|not recorded' \
 			"counters, $format $args: each value has its kernel"
 		xpumerge --gpu $file -o m.data 2>/dev/null
-		is "$(pmcs m.data)" "$(cat m.pmcs)" "counters, $format $args: as a recording"
+		is "$(pmcs m.data)" "$(cat m.pmcs)" \
+			"counters, $format $args: a recording has the same values"
 	done
 done
 gen m counters=77 seed=2
@@ -302,7 +305,7 @@ echo 'CREATE TABLE t (x);' | "$XPU_BUILD/gen_sqlite" none.db
 xpumerge --gpu none.db -f folded >out 2>log
 is $? 2 "a database of another program: exit status 2"
 like "$(cat log)" 'none.db: cannot find GPU events: database: the table rocpd_string is missing' \
-	"a database of another program: a message says so"
+	"a database of another program: a message names the missing table"
 echo 'CREATE TABLE KERN ("Index" INTEGER, "KernelName" TEXT);' | "$XPU_BUILD/gen_sqlite" old.db
 cat >old.json <<'END'
 { "traceEvents":[{}

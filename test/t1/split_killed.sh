@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # xpumerge split is killed repeatedly while it reads. The next xpumerge continues from the journal,
-# on the same pipe, at the right offset. Bytes in a recording that are not a block are left out and
-# counted.
+# on the same pipe, at the right offset. Bytes in a recording that belong to no block are left out
+# and counted.
 . "$XPU_SRC/test/lib/tap.sh"
 
 launches=300000

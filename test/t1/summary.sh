@@ -18,7 +18,7 @@ for width in 80 120 200; do
 	[ "$(widest out.$width)" -le $width ]
 	ok $? "$width columns: no line is wider" || diag "$(widest out.$width)"
 	xpumerge --width $width 2>/dev/null | cmp - out.$width
-	ok $? "--width $width has the same effect"
+	ok $? "--width $width gives the same output as COLUMNS=$width"
 done
 cmp pipe out.80
 ok $? "through a pipe, lines have at most 80 columns"
@@ -115,7 +115,7 @@ esc=$(printf '\033')
 ok $? "a pipe gets no colors"
 xpumerge --color=always 2>/dev/null | grep -q "$esc\[3[12]m"
 ok $? "--color=always gives colors"
-terminal() {		# terminal COMMAND: runs it on a terminal
+terminal() {		# terminal COMMAND: runs COMMAND on a terminal
 	script -qec "stty cols 90; $1" /dev/null </dev/null | tr -d '\r'
 }
 if command -v script >/dev/null &&
@@ -146,5 +146,5 @@ else
 fi
 "$gen" --launches 200 --paths 4 -o nameless.data
 is "$(xpumerge nameless.data 2>/dev/null | grep -cE ' app1 > app, [0-9]+ frames +site')" 4 \
-	"consecutive frames of one library without names are one frame in a line of text"
+	"text shows consecutive nameless frames of one library as one frame"
 done_testing

@@ -53,7 +53,7 @@ if [ -n "$flamegraph" ] || command -v inferno-flamegraph >/dev/null; then
 		'app;lib.so.1+0x10;lib.so.1+0x99;f;lib.so.2+0x1;lib.so.1+0x7 4' >nameless
 	"$fold" --svg --folded nameless -o t.svg
 	is "$? $(grep -c '<title>lib.so.1, 2 frames (9 ' t.svg)" "0 1" \
-		"consecutive frames of one library without names are one frame"
+		"a flame graph shows consecutive nameless frames of one library as one frame"
 	is "$(grep -cE '<title>lib.so.(1.0x10|2.0x1|1.0x7) ' t.svg)" 3 \
 		"a single frame without a name keeps its address"
 	# One kernel has the same name as the host function that launches it.

@@ -85,7 +85,7 @@ printf x >>no_id.dbg
 is "$(names "$PWD/linked" "$none" no_id)" "?? exported_function _start" \
 	".gnu_debuglink: a debug file with another CRC is not used"
 
-# Moved after linking (prelink): the debug file's addresses have another base.
+# A file that was moved after linking (prelink): the addresses in its debug file have another base.
 build low -no-pie -Wl,--build-id=none -Wl,-Ttext-segment=0x400000
 build high -no-pie -Wl,--build-id=none -Wl,-Ttext-segment=0x600000
 objcopy --only-keep-debug low low.dbg
@@ -191,7 +191,7 @@ is "$(thread_library "" "mov 0x640(%r13), %rdi; call *0x638(%r13)")" start_threa
 is "$(thread_library "" "mov 0x638(%r9), %rax; mov 0x648(%r9), %rdi; call *%rax")" "??" \
 	"a function with another argument is not taken for the start of a thread"
 is "$(thread_library "lea other(%rip), %rax" "mov 0x640(%r13), %rdi; call *0x638(%r13)")" "??" \
-	"if two functions may be the start of a thread, neither is named so"
+	"if two functions may be the start of a thread, neither is named start_thread"
 
 # The caller of main(), for each form of the call instruction.
 main_library() {	# main_library CALL

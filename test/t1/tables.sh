@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# xpumerge -o DIR/ writes tables in Parquet. The tests' own reader finds the same contents in them
-# as the other formats have. Also tested: the directory of several recordings, and files that
+# xpumerge -o DIR/ writes tables in Parquet. The tests' own reader finds the same contents in these
+# tables as in the other formats. Also tested: the directory of several recordings, and files that
 # xpumerge does not touch.
 . "$XPU_SRC/test/lib/tap.sh"
 gen=$XPU_BUILD/gen_data
@@ -47,7 +47,8 @@ folded() {
 	}' | LC_ALL=C sort
 }
 
-# Merges the parts of kernels by place and reason, and leaves out launches without work.
+# Merges lines that differ only in the place and the stall reason, and leaves out launches without
+# work.
 whole_kernels() {
 	sed 's/;[^;]*;\[stall\][^;]*\( [0-9]*\)$/\1/' | grep -v ';\[GPU_Launch_Pending\] ' |
 		awk '{ n = $NF; sub(/ [0-9]+$/, ""); sum[$0] += n }
@@ -67,10 +68,10 @@ same() {
 		whole_kernels >"$name.want"
 	folded "$name" >"$name.got" 2>"$name.err"
 	cmp "$name.got" "$name.want" && [ -s "$name.got" ]
-	ok $? "$name $*: $(wc -l <"$name.want") folded lines are the same" ||
+	ok $? "$name $*: $(wc -l <"$name.want") folded lines agree with the tables" ||
 		{ diff "$name.got" "$name.want" | head -n 20; cat "$name.err"; } | sed 's/^/# /'
 	is "$(cat "$name.log")" "$(cat "$name.want.log")" \
-		"$name $*: the printed account is the same"
+		"$name $*: the printed account is the same as with -f folded"
 }
 
 # count DIR TABLE [AWK_CONDITION]: prints the number of rows
@@ -107,7 +108,7 @@ same graphs --graph launch
 same graphs --graph both
 same graphs --device 1
 is "$(count graphs launches)" "$(rows graphs device | cut -f 1,2 | sed 1d | sort -u | wc -l)" \
-	"with a filter: launches have rows if their device work passes"
+	"with a filter: launches have rows if their device work passes the filter"
 same plain --tid 301000
 same plain --kernel site2
 
@@ -187,10 +188,10 @@ for table in launches device processes paths; do
 	rows three $table | sort >want
 	rows far $table | sort >got
 	cmp want got
-	ok $? "recordings of several hosts have the same rows when merged together: $table"
+	ok $? "merging recordings of several hosts one by one gives the same rows: $table"
 done
 is "$(rows one device | sort | cksum)" "$(rows both device | sort | cksum)" \
-	"recordings merged one after the other have the same rows"
+	"merging recordings one by one gives the same rows as merging them together"
 xpumerge -o one/ lossy.data --kernel site1 2>/dev/null
 [ "$(count one device)" -lt "$(count both device)" ] &&
 	[ "$(count one device)" -gt "$(count plain device)" ]
@@ -218,7 +219,7 @@ is "$("$XPU_BUILD/unparquet" job/losses/rank=7/*.parquet |
 		"a recording's losses belong to its rank if it has one rank only, otherwise to no rank"
 xpumerge -o job/ four.data --rank 5 2>/dev/null
 is "$(count job launches)" 2000 \
-	"--rank removes rows of that recording's other ranks, and no other rows"
+	"--rank removes only the rows of the recording's other ranks"
 # An older merge into the same directory had other ranks.
 mkdir job/device/rank=99
 for recording in job/device/rank=3/*; do

@@ -88,7 +88,7 @@ ok $? "lines of Python have their own time and their total time" || diag "$(cat 
 xpumerge --gpu t.json -o t.data 2>log
 lines t.data >got
 cmp -s want got
-ok $? "lines of Python are the same after writing a recording"
+ok $? "lines of Python have the same times in a written recording"
 
 # ---- ranks
 

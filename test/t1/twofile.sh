@@ -32,7 +32,7 @@ verdict() {
 	' "$1"
 }
 
-works() {		# works: prints the device records, as folded stacks of --unit count
+works() {		# works FILE: prints the number of device records in folded stacks
 	awk '/\[GPU_(Kernel|Memcpy|Memset)\]/ { sum += $NF } END { print sum + 0 }' "$1"
 }
 
@@ -83,7 +83,7 @@ is $? 1 "launches at equal distances: --strict fails"
 "$gen" cpu.txt gpu.json nr=5000 fixed=1 gap=100 lost=0.01 sites=1 >made
 xpumerge --cpu cpu.txt --gpu gpu.json -o out.folded --unit count 2>log
 is "$(verdict out.folded)" "right 5000 wrong 0 uncertain 0 none 0" \
-	"launches at equal distances with equal stacks: all get the right stack"
+	"launches at equal distances with equal stacks: all launches get the right stack"
 
 
 # A clock with a resolution of one second: all launches have one of two timestamps. Such timestamps
@@ -107,7 +107,7 @@ perl -ne 'next if $. <= 200; /"start":(\d+)/, $base = $1 unless $base;
 perl -spe 's/^(\d+)/$1 - $base/e' -- -base="$(cat base)" cpu.txt >early.txt
 xpumerge --cpu early.txt --gpu late.json -f text >out 2>log
 like "$(cat log)" 'certain 2900 .* without launch 99 uncertain 1$' \
-	"stacks older than the calls' clock are not matched"
+	"stacks from before the first call are not matched"
 like "$(cat out)" '^first to last event: 0\.[0-9]+ s, from 0\.0' \
 	"the timeline begins with the stacks from before the first call"
 
@@ -173,7 +173,7 @@ xpumerge imported.data -f folded --unit ns -o imported.folded 2>log
 cmp imported.folded direct.folded
 ok $? "-o .data: the recording gives the same result" || diag "$(cat log)"
 xpumerge imported.data >out 2>log
-is "$?$(grep -c '^end:' out)" 00 "an import has neither a command nor the end of one"
+is "$?$(grep -c '^end:' out)" 00 "an imported recording has no end of a command"
 xpumerge diff imported.data imported.data -f text >out 2>log
 is $? 0 "-o .data: diff accepts the recording" || diag "$(cat log)"
 xpumerge imported.data -o again.data 2>log
@@ -211,7 +211,7 @@ xpumerge --cpu cpu.gz --gpu gpu.json.gz -f folded --unit ns -o packed.folded 2>l
 cmp packed.folded direct.folded
 ok $? "compressed files give the same result" || diag "$(cat log)"
 
-# The short options and file names that the defining scripts of these formats use.
+# The short options and file names that are used in the scripts that define these formats.
 xpumerge -c cpu.txt -g gpu.json -f folded --unit ns -o short.folded 2>log
 cmp short.folded direct.folded
 ok $? "-c and -g mean --cpu and --gpu" || diag "$(cat log)"

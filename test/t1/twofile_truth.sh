@@ -10,7 +10,7 @@ pairs_search 1 60
 pairs_families
 pairs_clocks
 
-# Where the order is decisive, nearly all launches are certain.
+# In ordinary recordings, the order of the launches makes at least 8 of 10 matches certain.
 truth_row() {
 	[ $(($3 * 1000)) -le $(($2 + $3)) ] && [ $(($2 * 10)) -ge $((($2 + $3 + $4 + $5) * 8)) ] &&
 		[ "$7" -le "$6" ]

@@ -134,7 +134,7 @@ merge "--json cannot be combined with -o a.csv" "-o a.csv --json"
 merge "--csv is for -f text" "-o a.html --csv"
 merge "--table is for -f text" "-o a.json --table kernels"
 merge "--width is for -f text" "-f folded --width 100"
-is "$(ls a.* 2>/dev/null)" "" "refused commands have written no file"
+is "$(ls a.* 2>/dev/null)" "" "refused commands write no file"
 load "stat: xpuload -o FILE.txt COMMAND counts launches, copies and waits, and prints how long they took; run a program with this name as xpuload -- stat" \
 	"stat ls"
 load "annotate: record with --stalls, then xpumerge --table stalls has the lines of kernels, and xpumerge --srcline the lines of call paths; run a program with this name as xpuload -- annotate" \

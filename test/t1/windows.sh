@@ -26,7 +26,7 @@ for shape in long across tiny; do
 		"$shape: each window's sums are right, and all windows add up to the whole"
 done
 
-# Sums of short periods off the CPU cover 10 ms: where a window cuts such a sum, the account says
+# Each sum of short periods off the CPU covers 10 ms. If a window cuts such a sum, the account says
 # how large the error may be.
 account() {		# account FROM TO
 	xpumerge -i tiny.data -f folded --from "$1" --to "$2" 2>&1 >/dev/null |

@@ -48,13 +48,13 @@ holders() {
 }
 # shellcheck disable=SC2086 # several files
 is "$(holders $files)" "$(holders $shape.data)" \
-	"memory: all files have the same holders as the whole, with their times and lifetimes"
-# If a file is split again, its initial memory is carried on, and no memory counts twice.
+	"memory: all files together have the same holders, times and lifetimes as the whole"
+# If a file is split again, its initial memory is carried on, and no memory is counted twice.
 xpumerge split -o again <$shape.2
 is "$(xpumerge again.1 --table memory_holders --csv 2>/dev/null)" \
 	"$(xpumerge $shape.2 --table memory_holders --csv 2>/dev/null)" \
 	"memory: a file that is split again has the same holders"
 is "$(xpumerge again.1 2>&1 | grep '^memory: [0-9]* event')" \
 	"$(xpumerge $shape.2 2>&1 | grep '^memory: [0-9]* event')" \
-	"memory: a file that is split again has no more events"
+	"memory: splitting a file again adds no events"
 done_testing

@@ -55,7 +55,7 @@ for kind in zero sign last future past mixed long; do
 		"$kind: the headline is right when merged with another recording"
 	for file in out.folded out.csv out.perf; do
 		cmp "honest/$file" "$kind/$file"
-		ok $? "$kind: ${file#*.} of the other process is unchanged"
+		ok $? "$kind: ${file#*.} output of the other process is unchanged"
 	done
 	python3 - $kind <<'END'
 import json, sys
@@ -68,7 +68,7 @@ END
 done
 for kind in sign last future past; do
 	is "$(grep -c 'timed outside of the recording' $kind/all.log)" 7 \
-		"$kind: a line counts each kind of record with wrong times"
+		"$kind: each kind of record with wrong times has its own count"
 	like "$(cat $kind/all.log)" '1000 launches timed outside' \
 		"$kind: launches with wrong times are counted"
 	like "$(cat $kind/all.log)" '1000 device records timed outside' \

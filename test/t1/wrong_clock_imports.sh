@@ -66,17 +66,17 @@ like "$(head -n 1 honest.text)" '^30\.0 ms: GPU 0 busy 50\.[0-9] %' \
 	"nsys, an honest export: the headline is right"
 unlike "$(cat honest.log)" 'outside' "nsys, an honest export: no time is left out"
 
-# check NAME WHAT: checks that the numbers are those that the correct export gives, and that WHAT
+# check NAME WHAT: checks that the numbers equal the numbers of the correct export, and that WHAT
 # was left out
 check() {
 	like "$(head -n 1 "$1.text")" '^30\.0 ms: GPU 0 busy 50\.[0-9] %' \
 		"nsys, $1: the headline is right"
 	is "$(grep ';\[GPU_Kernel\]honest ' "$1.folded")" \
 		"$(grep ';\[GPU_Kernel\]honest ' honest.folded)" \
-		"nsys, $1: the other kernels have their time"
-	like "$(cat "$1.log")" "$2" "nsys, $1: the row is counted"
+		"nsys, $1: the times of the other kernels are unchanged"
+	like "$(cat "$1.log")" "$2" "nsys, $1: the row with wrong times is counted"
 	is "$(cat "$1.again")" "$(cat "$1.text")" \
-		"nsys, $1: the recording that xpumerge makes of the export shows equal results"
+		"nsys, $1: the export and a recording made from it give the same results"
 }
 
 name=long_kernel
@@ -111,7 +111,7 @@ nsys $AT $END $((AT + 3000)) $((AT + 4000)) \
 check switch 'SCHED_EVENTS: 1 row with .* times'
 is "$(xpumerge switch.data --table threads 2>/dev/null)" \
 	"$(xpumerge honest.data --table threads 2>/dev/null)" \
-	"nsys, switch: the thread has its time on the CPU"
+	"nsys, switch: the thread's time on the CPU is unchanged"
 
 # Events are never left out if there are many of them; here, device work is hours apart.
 awk '/VALUES/ && /_KERNEL|_RUNTIME/ { n++ } { print }
@@ -119,7 +119,7 @@ awk '/VALUES/ && /_KERNEL|_RUNTIME/ { n++ } { print }
 	honest.sql >apart.sql
 "$XPU_BUILD/gen_sqlite" apart.sqlite <apart.sql
 xpumerge --nsys apart.sqlite >apart.text 2>apart.log
-like "$(head -n 1 apart.text)" '^7000 s: ' "nsys: work two hours later counts"
+like "$(head -n 1 apart.text)" '^7000 s: ' "nsys: work two hours later is counted"
 unlike "$(cat apart.log)" 'outside' "nsys: no time of work two hours later is left out"
 
 # ---- a trace of PyTorch's profiler

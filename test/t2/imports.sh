@@ -57,7 +57,7 @@ if ${CC:-cc} -fPIC -shared -nostdlib -Wl,--version-script=new.map -Wl,-soname,li
 		-Wl,--no-as-needed 2>>cc.log; then
 	is "$(foreign ./bad.so | sed 's/\(strtod\|y1\) .*/\1/' | LC_ALL=C sort | tr '\n' ',')" \
 		"gnu_get_libc_version is not weak,library libm.so.6,library libnew.so,memcpy GLIBC_99.5,strtod,y1," \
-		"a foreign function, library or version is found"
+		"forbidden functions, libraries and versions are found"
 else
 	skip "a foreign import is found" "no C compiler: $(head -n 1 cc.log)"
 fi

@@ -51,7 +51,7 @@ static void nap_us(unsigned int us)
 		;
 }
 
-/* @threads: NULL: starts busy.py. */
+/* @threads: if NULL, busy.py is started. */
 static void program__start(struct program *p, const char *threads, const char *kinds)
 {
 	char path[4096], script[4096], line[64];
@@ -232,7 +232,7 @@ static void test_steps(void)
 	is_int(nr_left, 0, "killed at any step but one: no code of ours is left");
 }
 
-/* Kills the process that traces the program at a random moment. */
+/* At a random moment, kills the process that traces the program. */
 static void test_killed(const char *threads, const char *kinds, int nr)
 {
 	int i, status, nr_good = 0, nr_loaded = 0;
@@ -277,7 +277,7 @@ static char *maps_of(pid_t pid)
 	return text;
 }
 
-/* Installs a filter that does @action at one system call. */
+/* Installs a filter that does @action at system call @nr. */
 static void filter_call(unsigned int nr, unsigned int action)
 {
 	struct sock_filter filter[] = {
@@ -566,7 +566,7 @@ static void tell_lie(enum lie lie, Elf64_Sym *syms, size_t nr)
 		bytes[i] = lie == LIE_RANDOM ? random() : lie == LIE_HUGE ? 0xff : 0;
 }
 
-/* Changes the symbols in the file of a C library that runs. */
+/* Changes the symbols in the file of a C library that a program uses. */
 static void lie_in(const char *path, enum lie lie)
 {
 	const Elf64_Shdr *sections;
@@ -614,8 +614,9 @@ static void use_lies(void)
 }
 
 /*
- * The recorder refuses, in bounded time. Where each symbol names another function, the recorder
- * cannot know: the program harms only itself.
+ * Injection into a program whose C library has wrong symbols fails in bounded time. If each symbol
+ * has the address of another function, the recorder cannot know, and the injection may harm the
+ * program, but nothing else.
  */
 static void test_lies(void)
 {

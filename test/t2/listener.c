@@ -214,7 +214,7 @@ static const uint64_t *copy_frames(const struct xpu_slot *slot)
 }
 
 /*
- * Receives a path, with the lock held. A path number may be sent again, but only with an equal
+ * Receives a path, with the lock held. A path number may be sent again, but only with the same
  * path.
  */
 static void hear_path(const struct xpu_slot *slot)
@@ -459,7 +459,7 @@ void xpu_live_launch(const struct xpu_slot *slot)
 	lock__give(&listener__lock, &old);
 }
 
-/* Receives a batch of a kind that the loader does not pass on. */
+/* Receives a record about Python, which the loader uses itself and does not pass on. */
 static void hear_python(const struct xpu_record_python *r)
 {
 	const struct xpu_python *p = &r->python;

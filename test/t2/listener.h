@@ -2,8 +2,8 @@
 /*
  * listener.h - replaces the kernel's probes, for tests of the shim without privileges
  *
- * A test links this with the shim's own objects. Here xpu_launch() and xpu_batch() are ordinary
- * functions that keep their data, as the BPF programs do.
+ * A test is linked with listener.c and the shim's own objects. Here xpu_launch() and xpu_batch()
+ * are ordinary functions that keep the data that they receive, as the BPF programs do.
  */
 #ifndef TEST_T2_LISTENER_H
 #define TEST_T2_LISTENER_H
@@ -138,7 +138,7 @@ extern pthread_mutex_t listener__lock;
 void listener__attach(void);
 void listener__detach(void);
 
-/* Attaches or detaches another listener, which the kernel reports in a different way. */
+/* Attaches or detaches another listener, which the kernel counts in xpu_hello_semaphore. */
 void listener__hello(bool on);
 
 /* Attaches or detaches a listener that wants CUDA API calls. */

@@ -146,7 +146,7 @@ static void on_trap(int sig, siginfo_t *info, void *ctx)
 	handlers_block = make_block();
 }
 
-/* The instruction after popfq does not trap yet; the one after that is the first to trap. */
+/* The second instruction after popfq is the first instruction that traps. */
 static inline __attribute__((always_inline)) void trap(bool on)
 {
 	asm volatile("lea -128(%%rsp), %%rsp\n\tpushfq\n\tandq $~0x100, (%%rsp)\n\t"
@@ -155,7 +155,8 @@ static inline __attribute__((always_inline)) void trap(bool on)
 }
 
 /*
- * Runs @action once, with a signal after @instructions, and then after every @further instructions.
+ * Runs @action once, with a signal after @instructions instructions, and then a signal after every
+ * @further instructions.
  */
 static void once(void (*action)(void), long instructions, long further)
 {
@@ -293,7 +294,7 @@ int main(void)
 	everywhere("a block of PyTorch's", make_blocks, NULL);
 	everywhere("a free of one", free_blocks, make_blocks);
 	report(handlers_block, 0);		/* neither allocates nor frees */
-	device__launch(function, NULL, 1);	/* its record brings all counts */
+	device__launch(function, NULL, 1);	/* the kernel's record brings all counts */
 	cuCtxSynchronize();
 	nr_launches++;
 	for (i = 0; i < 100 && !(is_told() && heard(nr_launches) >= nr_launches); i++)

@@ -44,8 +44,8 @@ static void *caller(void *arg)
 }
 
 /*
- * Return: the number of calls @cbid received since @from; of thread @tid, or of all threads if @tid
- * is 0.
+ * Return: the number of calls with @cbid among the calls received since number @from. @tid: counts
+ * only calls of this thread; 0: counts calls of all threads.
  */
 static uint32_t nr_heard(uint32_t from, uint32_t cbid, pid_t tid)
 {

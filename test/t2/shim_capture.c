@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Launches inside other launches, as signal handlers make them: which of them belong to a capture
- * window.
+ * Launches inside other launches, as signal handlers make them. The test checks which of the
+ * launches belong to a capture window.
  */
 #include <stdint.h>
 #include <string.h>

@@ -120,8 +120,8 @@ static void test_ending_thread(void)
 /* ---- CUPTI is missing ------------------------------------------------------------------------ */
 
 /*
- * Tests that each listener gets the message. Also tests the environment of the program's first CUDA
- * call.
+ * Tests that each listener gets the message that CUPTI is missing. Also tests the environment of
+ * the program's first CUDA call.
  */
 static int tell_each_listener(void)
 {

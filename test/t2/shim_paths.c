@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Launches are logged with the number of their call path. Each launch is received once, with its
- * own path, even if a log is full, being sent, interrupted or ending. Memory events get the number
- * of the path on which they happen, even if launches use the same path.
+ * own path, even if a log is full or being sent, or its thread is interrupted or ends. Memory
+ * events get the number of the path on which they happen, even if launches use the same path.
  */
 #include <cuda.h>
 #include <cupti.h>
@@ -524,7 +524,7 @@ static void step_of(unsigned int nr, uint32_t pads)
 	}
 }
 
-/* Counts the steps that are unwound after the fourth step. All steps are made at one place. */
+/* From the fifth step, counts the steps that are unwound. All steps are made at one place. */
 static __attribute__((noinline)) void same_steps(unsigned int nr)
 {
 	unsigned int i;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * Python frames in call chains. Wherever py_stacks.py launches, the call chain must equal Python's
- * own call chain, in every CPython on this machine; so must the chain of a memory event just
- * before. A library that differs from all known versions of CPython must do no harm. The test
- * builds the memory of an unknown library, and reads it with the layout of each version.
+ * own call chain, in every CPython on this machine. The call chain of a memory event just before
+ * the launch must equal it, too. A library that differs from all known versions of CPython must do
+ * no harm. The test builds the memory of an unknown library, and reads it with the layout of each
+ * version.
  */
 #include <cuda.h>
 #include <dlfcn.h>
@@ -238,7 +239,8 @@ static int inside(const char *library, const char *how, const char *held)
 }
 
 /*
- * Launches without Python, with py_fake.so in the process. @scenario says what its memory contains.
+ * Launches without Python, with py_fake.so in the process. @scenario selects the contents
+ * of the memory that py_fake.so points to.
  */
 static int fake(const char *scenario)
 {

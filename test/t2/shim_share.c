@@ -118,7 +118,7 @@ static void set_all(void)
 static atomic_int nr_entries, nr_exits, nr_wrong_words, nr_without_name, nr_no_context;
 static atomic_bool gone, leaves_inside, left;
 static atomic_bool finalizes_inside;
-static atomic_bool alone;		/* no shim: the words are undefined at first */
+static atomic_bool alone;		/* no shim: correlationData is undefined at entry */
 static CUpti_SubscriberHandle subscriber;
 
 static void CUPTIAPI on_call(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
@@ -263,7 +263,7 @@ static void windows(void)
 	is_int(nr_sets, NR_SETS, "later the program gets its own records");
 }
 
-/* Calls determine the edges of a window; the time of the device work does not. */
+/* The times of calls determine the edges of a window, not the times of the device work. */
 static void edges(void)
 {
 	forget();

@@ -170,7 +170,7 @@ static bool was_told(const char *what)
 
 /* ---- actions of the program ------------------------------------------------------------------ */
 
-/* Tests full buffers of the program that CUPTI still has when the shim records again. */
+/* The shim records again while CUPTI still has full buffers of the program. */
 static void flush_late(size_t where, const char *name)
 {
 	uint32_t sets = heard(nr_memsets);
@@ -497,7 +497,7 @@ static void *launches_once(void *arg)
 	return NULL;
 }
 
-/* Without --cupti share, the functions are CUPTI's own functions, and wait for no lock. */
+/* Without --cupti share, the program's calls go straight to CUPTI, and wait for no lock. */
 static void straight(void)
 {
 	CUpti_EventID id = 7;

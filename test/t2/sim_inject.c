@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * sim_inject.c - a library that cuInit loads in sim_selftest; it counts its calls in the
- * environment
+ * sim_inject.c - a library that cuInit loads in sim_selftest; SIM_INJECTED in the environment is
+ * the number of calls of InitializeInjection()
  *
  * With SIM_INJECT_CALLS_CUDA it also calls cuInit, which an injected library must not do.
  */

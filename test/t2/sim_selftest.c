@@ -358,7 +358,7 @@ static bool sim_counter(enum sim_stat stat, uint64_t *value)
 	return read_stat;
 }
 
-/* The first launch of a kernel also loads it, which makes calls and resources of its own. */
+/* The first launch of a kernel also loads the kernel, which causes further events. */
 static void warm_up(void)
 {
 	LAUNCH(k_short, 0, US);
@@ -371,8 +371,8 @@ static void warm_up(void)
 /* ---- scenarios ------------------------------------------------------------------------------- */
 
 /*
- * Removes all events except those with the launch's ID, because cudart asks for the kernel's name,
- * and CUPTI reports the module. Return: the number of events left.
+ * Keeps only the calls with the launch's ID, because cudart also asks for the kernel's name, and
+ * CUPTI also reports the module. Return: the number of events left.
  */
 static size_t keep_launch(void)
 {
@@ -931,8 +931,8 @@ static void scenario_api_records(void)
 	check(!nested, "the driver call in between has no record");
 
 	/*
-	 * Single calls of an enabled kind can be disabled, and single calls of a disabled kind
-	 * enabled.
+	 * Single calls of an enabled kind can be disabled, and single calls of a disabled kind can
+	 * be enabled.
 	 */
 	forget();
 	MUST(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_RUNTIME));

@@ -312,8 +312,8 @@ NOINLINE void run_here(int depth)
 }
 
 /*
- * Tests a coroutine's freed stack. A smaller stack replaces the inner part of the freed one, and
- * its inner frames equal the earlier ones, but the memory of the outer frames no longer exists.
+ * Tests a coroutine's freed stack. A smaller stack replaces the inner part of the freed stack, and
+ * has the same inner frames, but the memory of the outer frames no longer exists.
  */
 static void test_smaller_stack(void)
 {

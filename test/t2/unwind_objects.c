@@ -222,7 +222,7 @@ static atomic_bool over;
 static atomic_int nr_done;		/* threads that have loaded the library often enough */
 static atomic_long nr_looked_up, nr_wrong;
 
-/* Code of this program and of the C library is found at all times, in the same object. */
+/* At all times, look-ups of code in this program and in the C library find the same objects. */
 static void look_up(void)
 {
 	static const struct object *expected[2];

@@ -2,7 +2,8 @@
 /*
  * Compares the unwinder alone with the compiler's own unwinder (_Unwind_Backtrace): known and
  * unknown code, libraries that are loaded and unloaded, locks of the dynamic loader that another
- * thread holds, and misleading stacks. Then tests which operations a warm walk must not make.
+ * thread holds, and misleading stacks. Then tests that a warm walk makes no system call and keeps
+ * errno.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -67,8 +68,8 @@ static int take_frame(struct _Unwind_Context *context, void *arg)
 	if (c->nr == MAX || !ip)
 		return 5;		/* _URC_END_OF_STACK */
 	/*
-	 * Two addresses in a chain are not return addresses: the instruction that a signal
-	 * interrupted, and the one to which its handler returns.
+	 * Two addresses in a chain are not return addresses: the address of the instruction that a
+	 * signal interrupted, and the address to which the signal handler returns.
 	 */
 	if (exact && c->nr)
 		c->frames[c->nr - 1]++;
@@ -546,8 +547,8 @@ static void test_jit(void)
 }
 
 /*
- * lie(f, bp) calls f() with frame pointer @bp, and its unwind tables claim that its frame is at
- * @bp.
+ * lie(f, bp) calls f() with frame pointer @bp. The unwind tables of lie() claim that the frame of
+ * lie() is at @bp.
  */
 void lie(void (*f)(void), uint64_t bp);
 
@@ -626,7 +627,7 @@ static void test_many(void)
 		code_stub(stubs + i * STUB_BYTES, i);
 	__builtin___clear_cache((char *)stubs, (char *)stubs + NR_STUBS * STUB_BYTES);
 	for (i = 0; i < 100000; i++) {
-		a = i / 5 % NR_STUBS;			/* mostly the most recent callers */
+		a = i / 5 % NR_STUBS;			/* the same caller for five walks */
 		x = x * 1103515245 + 12345;
 		b = (x >> 8) % NR_STUBS;
 		inner_stub = b;
@@ -745,8 +746,8 @@ static void walk_1000(void)
 }
 
 /*
- * Runs in a child process. After this, every system call is trapped, except those that end the
- * process.
+ * Runs in a child process, because afterwards every system call is trapped, except those that end
+ * the process or a signal handler.
  */
 static int count_syscalls(void)
 {

@@ -26,12 +26,12 @@ is "$(tail -n +2 threads.csv | cut -d, -f10 | sort -rnc 2>&1)" "" \
 	"threads are in the order of their waits for GPUs"
 xpumerge -i run.data --table threads >out 2>/dev/null
 is "$(grep -c 'shares-[0-3]$' out) $(grep -c 'with a GPU: --csv has' out)" "4 1" \
-	"the table has threads that use a GPU, and the number of others" || diag "$(cat out)"
+	"the table has the threads that use a GPU, and counts the others" || diag "$(cat out)"
 is "$(grep -c 'WRONG' verdict)" 0 \
 	"every share is within 5 % of the thread's own measurement, every sum within 2 %"
 
-# The call paths that blocked. The C library has no frame pointers: unwinding by frame pointers
-# alone would miss its caller.
+# The call paths of calls that block. The C library has no frame pointers, so unwinding by frame
+# pointers alone would miss the function that called it.
 for where in 'phase_read;.*;\[Off_CPU\]io' 'phase_sleep;.*;\[Off_CPU\]sleep' \
 	     'phase_lock;.*;\[Off_CPU\]lock'; do
 	like "$(cat run.folded)" "^.waits.;shares-0;.*;worker;$where [0-9]*\$" \
@@ -78,7 +78,7 @@ if command -v python3 >/dev/null; then
 	row=$(grep -E ',9,0,"python3 \(tid [0-9]*\): sleep in gaps.py:loader' idle.csv)
 	awk -v ns="$(echo "$row" | cut -d, -f2)" '{
 		right = ns && ns >= $1 * 0.97 - 1e6 && ns <= $2 } END { exit !right }' slept
-	ok $? "gaps: nine waits of 20 ms are attributed to sleep in the loader" ||
+	ok $? "gaps: nine idle times of 20 ms are attributed to the loader's sleep" ||
 		diag "$(cat slept idle.csv)"
 fi
 
@@ -113,11 +113,11 @@ xpuload -q --cpu-only --off-cpu -o plain.data sh -c 'sleep 0.3' 2>load.log
 is $? 0 "--cpu-only: exit status 0"
 xpumerge -i plain.data --table threads --csv 2>/dev/null >plain.csv
 is "$(awk -F, '$15 == "\"sleep\"" && $5 > 290000000 && $5 < 400000000' plain.csv | wc -l)" 1 \
-	"--cpu-only: the account of the program sleep shows its sleep"
+	"--cpu-only: the account of the program sleep shows how long it slept"
 is "$(awk -F, '$15 == "\"sh\"" && $7 > 150000000' plain.csv | wc -l)" 1 \
-	"--cpu-only: the account of sh shows its wait for sleep"
+	"--cpu-only: the account of sh shows that sh waited for its child"
 
-# A minimum applies to call paths, not to accounts.
+# --off-cpu-min leaves short waits out of the call paths, not out of the accounts.
 xpuload -q --cpu-only --off-cpu-min 100000 -o min.data sh -c 'sleep 0.05; sleep 0.3' 2>load.log
 is $? 0 "--off-cpu-min: exit status 0"
 xpumerge -i min.data -f folded --unit count -o min.folded --cpu-only --waits 2>/dev/null

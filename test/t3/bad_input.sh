@@ -20,7 +20,7 @@ xpuload ./not-executable 2>log
 is $? 126 "not executable: exit status 126"
 
 xpuload true 2>log
-is $? 0 "a target that never uses CUDA: exit status 0, like the target"
+is $? 0 "a target that never uses CUDA: the target's exit status is returned"
 like "$(cat log)" 'made no CUDA or OpenCL launch' \
 	"a target that never uses CUDA: a message says that no launch was made"
 is "$(cat xpu.data.old)" kept "the old recording is kept as xpu.data.old"
@@ -59,7 +59,7 @@ for args in "-F 0" "-F -1" "-F 99999999999999999999" "--max-stack 1001" \
 	xpuload $args true 2>log
 	is $? 125 "$args: refused"
 	like "$(cat log)" "^xpuload: $args: expected a number from 1 to [0-9]+" \
-		"$args: the message has the range"
+		"$args: the message names the valid range"
 done
 xpuload --duration 1 true 2>log
 is "$? $(grep -c 'a COMMAND is recorded until it ends' log)" "125 1" \
@@ -75,7 +75,7 @@ is "$(lines log)" 1 "not root: prints one line"
 like "$(cat log)" 'run it as root' "not root: the message says what to do"
 setpriv --reuid 65534 --regid 65534 --clear-groups "$XPULOAD" --check 2>log
 is $? 1 "not root: --check fails"
-like "$(cat log)" 'MISSING +privileges' "as another user than root: --check says what is missing"
+like "$(cat log)" 'MISSING +privileges' "not root: --check says what is missing"
 setpriv --bounding-set -all "$XPULOAD" --transport bpf true 2>log
 is "$? $(grep -c 'root of a container needs' log)" "125 1" \
 	"root without capabilities: the message says what to do"
@@ -102,7 +102,7 @@ else
 	skip "no BTF" "unshare -m is not allowed"
 fi
 [ ! -e x.data ]
-ok $? "none of these failures left a recording behind"
+ok $? "without privileges or BTF: no recording is left behind"
 (ulimit -Sn 77; xpuload -q -o a.data sh -c 'ulimit -n' >out 2>log)
 is "$(cat out)" 77 "the target keeps its limit of open files"
 
@@ -160,7 +160,8 @@ else
 	is "$got" 100000 "ring never full: all launches are recorded"
 fi
 
-# Batches of two programs are lost, because the ring is not read: messages name the programs.
+# xpuload does not read the ring, so batches of device records are lost: messages name the programs
+# that sent them.
 start_dormant busy
 start_dormant other
 attach two -a --gpu-only -m 64K

@@ -33,7 +33,7 @@ run() {
 	is "$(awk '$2 == "records" { n += $3 } END { print n + 0 }' stats)" "$in" \
 		"$name: CUPTI made device records only of launches in windows"
 	is "$(awk '$2 == "kernels_late" { n += $3 } END { print n + 0 }' stats)" 0 \
-		"$name: kernels are enabled before copies"
+		"$name: records of kernels are enabled before records of copies"
 }
 
 for transport in bpf shm; do
@@ -65,7 +65,7 @@ is "$(xpumerge -i profiler-bpf.data --window 3-5 -f chrome 2>/dev/null |
 is "$(xpumerge -i profiler-bpf.data --window 3-5 -f html 2>/dev/null |
 	sed -n 's/.*"nr_windows":3,"recorded"://p' |
 	grep -o '\[[0-9]*,[0-9]*,[0-9]*\]' | wc -l)" 3 "the page shows where windows begin and end"
-# CUPTI refuses to begin again while there are PC samples.
+# While PC sampling is on, CUPTI would not record device work again after the end of a window.
 xpuload --strict --gpu-only --stalls --capture cuda-profiler-api -o stalls.data "$capture" -t 2 \
 	-w 3 -n 100 -p 20 >/dev/null 2>load.log
 is $? 0 "stalls: exit status 0" || diag "$(cat load.log)"
@@ -80,7 +80,7 @@ xpuload --strict --gpu-only --capture cuda-profiler-api --capture-end repeat -o 
 is $? 0 "repeat: exit status 0" || diag "$(cat load.log)"
 is "$(ls w*.folded w*.json 2>/dev/null | tr '\n' ' ')" \
 	"w1.folded w1.json w2.folded w2.json w3.folded w3.json " \
-	"repeat: each window has its results, and no others exist"
+	"repeat: each window has one result of each format"
 is "$(grep -c '"cat":"kernel"' w2.json) $(grep -c '"name":"window 2"' w2.json)" "20 2" \
 	"repeat: a result has only the launches of its window"
 xpuload --gpu-only --capture cuda-profiler-api --capture-end repeat -o 'e%n.folded' "$capture" \
@@ -103,7 +103,8 @@ is "$(xpumerge -i api.data --table api_calls --csv 2>/dev/null |
 	awk -F, '/cudaLaunchKernel/ { print $3 }')" 1200 \
 	"--api: only the calls in windows are recorded"
 
-# A launch may stay in the driver for longer than the shim waits for it when its window ends.
+# At the end of a window, the shim waits for launches that are in the driver. A launch may take
+# longer than the shim waits.
 for transport in bpf shm; do
 	XPU_SIM_LAUNCH_MS=300 xpuload --strict --gpu-only --transport $transport \
 		--capture cuda-profiler-api -o slow.data "$capture" -t 1 -w 3 -n 1 -r 2 \
@@ -128,7 +129,7 @@ if [ $nvtx != 77 ]; then
 		"the range is on the pushing thread alone"
 fi
 
-# Launches by number: threads that launch at the same time are counted one by one.
+# Launches by number: launches that threads make at the same time are counted one by one.
 launch() {		# launch N-M IN OUT
 	xpuload --strict --gpu-only --capture "launch:$1" -o launch.data "$capture" -t 8 -w 1 \
 		-n 200 -m none >/dev/null 2>load.log

@@ -19,8 +19,8 @@ sum() {
 # within GOT LEAST MOST PERCENT NAME: allows a difference of PERCENT, plus 1 ms for the program's
 # start and end, which take longer with a sanitizer. LEAST comes from the clocks of processes, which
 # exclude kernel time after a thread has left its process. xpuload counts that time unless the
-# kernel frees the ended process later. MOST comes from a control group, which includes all of it;
-# without a control group, 5 us per thread are allowed.
+# kernel frees the ended process later. MOST comes from a control group, which includes all of this
+# kernel time; without a control group, 5 us per thread are allowed.
 edges_ns=${XPU_SAN:+10000000}
 within() {
 	awk -v got="$1" -v least="$2" -v most="$3" -v p="$4" -v edges="${edges_ns:-1000000}" '
@@ -99,14 +99,14 @@ is "$(xpumerge all999.data --table cpu_functions --csv --limit 0 2>/dev/null |
 	"$ns" "the table of functions has the same CPU time"
 xpumerge -i all999.data -f perf -o all.perf 2>/dev/null
 is "$(awk '/ cpu-clock:$/ { n += $(NF - 1) } END { printf "%.0f\n", n }' all.perf)" "$ns" \
-	"the events for perf's tools add up to the same CPU time"
+	"the samples of -f perf add up to the same CPU time as folded stacks"
 parts=0
 for window in "--to 1" "--from 1 --to 1.5" "--from 1.5"; do
 	# shellcheck disable=SC2086 # several words on purpose
 	xpumerge -i all999.data -f folded --unit ns -o part.ns $window 2>/dev/null
 	parts=$((parts + $(sum part.ns "")))
 done
-is "$parts" "$ns" "adjacent windows add up to the CPU time"
+is "$parts" "$ns" "the CPU times of adjacent windows add up to the CPU time of the recording"
 
 # A thread that runs before and after the recording. On a busy machine it may take long until a tick
 # samples the thread, so the thread runs until it is killed, and the recording ends after the first

@@ -59,7 +59,8 @@ xpuload -o none.data -p 1 2>log
 unlike "$(cat log)" 'attached' "from outside, -p with the container's pid: xpuload does not attach"
 finish box
 
-# xpuload inside the container, with its capabilities: pids are the pids of its namespace.
+# xpuload runs inside the container and keeps its capabilities: pids are the pids of the container's
+# namespace.
 cat >inside.sh <<'END'
 . "$XPU_SRC/test/lib/live_checks.sh"
 start child env LD_PRELOAD="$XPU_SHIM" "$XPU_BUILD/workload/family" -w 2
@@ -84,7 +85,7 @@ like "$(cat alone.log)" 'attached to 1 process,' \
 	diag "$(cat log)"
 exact own 200 "inside, -p 1: every launch in the container is matched, under its own site"
 like "$(cat stranger.log)" ": No such process$" \
-	"inside, a pid that only the host has: a message says that no such process exists"
+	"inside, the pid of a process outside: a message says that no such process exists"
 
 # xpuload inside the container, with fewer privileges.
 start plain env LD_PRELOAD="$XPU_SHIM" "$live" -s 1800
@@ -111,6 +112,6 @@ else
 fi
 finish plain
 [ ! -e none.data ]
-ok $? "none of these failures left a recording behind"
+ok $? "no failure to attach left a recording behind"
 
 done_testing

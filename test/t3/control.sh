@@ -99,7 +99,7 @@ done
 ok $? "for:$seconds from the start: a part of the launches is recorded: $part" ||
 	diag "$(cat for.log)"
 unlike "$(cat for.log)" 'no process has the shim' \
-	"for:$seconds from the start: no warning about a program that is being started"
+	"for:$seconds from the start: no warning that no process has the shim"
 xpuload --capture after:100,for:1 -o none.data sh -c 'exit 4' 2>log
 is "$? $(cat log)" \
 	"4 xpuload: warning: the command has ended before the window opened: nothing is recorded" \
@@ -133,7 +133,7 @@ is "$(order ping)" ack "-p: ping is answered by ack"
 finish d
 wait $p_pid
 is "$? $(ls d*.data 2>/dev/null)" "0 " \
-	"-p, and the process ends: xpuload ends, too, without a recording" || diag "$(cat d.log)"
+	"-p: xpuload ends with the process, without a recording" || diag "$(cat d.log)"
 start_dormant d -t 2
 "$XPULOAD" --gpu-only --control fifo:ctl,ack -o 'd%n.data' -p "$d_pid" 2>d.log &
 p_pid=$!
@@ -171,12 +171,12 @@ kill $yes_pid
 
 # The last line may lack its newline.
 printf stop | timeout 60 "$XPULOAD" --gpu-only --control fd:0 -a -o 'f%n.data' 2>log
-is "$? $(cat log)" "0 " "a command without a newline, at the end of a pipe, is obeyed"
+is "$? $(cat log)" "0 " "a last command without a newline is obeyed"
 
 # A directory cannot be read as commands: one message says so, and the program runs to its end.
 "$XPULOAD" --gpu-only --control fd:6 -o 'x%n.data' sh -c "$until_log" 6</tmp 2>log
 like "$? $(cat log)" '^3 xpuload: warning: --control: cannot read commands: Is a directory$' \
-	"commands from a directory: one warning, and the program runs to its end"
+	"--control with a directory: one warning, and the program runs to its end"
 
 for bad in fifo: fifo:ctl,ctl fifo:/nonexistent/ctl fd:x fd:99 pipe:1 fifo:ctl,/nonexistent/ack; do
 	xpuload --control "$bad" true 2>log
@@ -188,10 +188,10 @@ for bad in after:x after:1,after:2 for:0 after:1,for:-1 'after:1,'; do
 done
 xpuload --control fifo:ctl -o one.data true 2>log
 like "$?$(cat log)" '^125xpuload: -o one.data: --control may make several recordings: expected %n' \
-	"a name without %n: refused"
+	"--control, -o with a name without %n: refused"
 xpuload --control fifo:ctl --transport shm true 2>log
 is $? 125 "--transport shm: refused"
 xpuload --control fifo:ctl -o w%n.data -o one.html true 2>log
 like "$?$(cat log)" '^125xpuload: -o one.html: --control may make several recordings: expected %n' \
-	"a second name without %n: refused"
+	"--control, a second -o with a name without %n: refused"
 done_testing

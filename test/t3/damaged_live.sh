@@ -62,8 +62,8 @@ ok $? "file emptied: everything is counted as lost"
 record shorter truncate -s 15000 shorter.data
 is $status 125 "file made shorter: exit status 125"
 is "$(grep -c 'another program made shorter.data shorter' shorter.log)" 1 \
-	"file made shorter: one message says so"
-is "$(stat -c %s shorter.data)" 15000 "file made shorter: nothing is written after a gap"
+	"file made shorter: one message says that the file was made shorter"
+is "$(stat -c %s shorter.data)" 15000 "file made shorter: the file does not grow again"
 xpumerge -i shorter.data -f folded -o shorter.folded 2>merge.log
 is $? 1 "file made shorter: what remains can be read, and is reported as incomplete"
 
@@ -93,6 +93,6 @@ xpumerge -i killed.data -f folded -o killed.folded 2>merge.log
 is $? 1 "xpuload killed: the file can be read, and is reported as incomplete"
 launches=$(sed -n 's/^launches \([0-9]*\) .*/\1/p' merge.log)
 [ "${launches:-0}" -ge 2000 ]
-ok $? "xpuload killed: the file has the launches before the last second: ${launches:-0}"
+ok $? "xpuload killed: the file has at least 2000 launches: ${launches:-0}"
 unlike "$(cat merge.log)" 'damaged' "xpuload killed: no part of the file is damaged"
 done_testing

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Programs that end before a busy recorder reads their events, when /proc no longer has their
+# Programs that end before a busy recorder reads their events. By then /proc no longer has their
 # mappings. Their launches still get names, or the loss is counted.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
@@ -13,9 +13,9 @@ attach all -a --gpu-only
 start_dormant idle
 awake all
 
-# When xpuload is stopped, it has already read the execs of these programs, because it has
-# completely read a program that started later. It reads their launches and exits only after they
-# have ended.
+# When xpuload is stopped, it has already read the exec events of these programs, because it has
+# read all launches of a program that started later. It reads the launches and the exit events of
+# these programs only after the programs have ended.
 for name in a b c; do
 	start $name env LD_PRELOAD="$XPU_SHIM" "$live" -s 1800 -i
 done

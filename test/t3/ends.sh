@@ -26,7 +26,7 @@ run() {			# run HOW ARGS...: runs ends with and without xpuload; sets made, nr_*
 	made=$(sed -n 's/^ends: launches //p' "$how.out" | tail -n 1)
 	account "$how"
 	diag "$how: made $made; $line"
-	is "$nr_wrong $nr_lost" "0 0" "$how: no launch is under a wrong site or lost on the way"
+	is "$nr_wrong $nr_lost" "0 0" "$how: no launch is lost on the way or under a wrong site"
 	is "$(grep -Evc '^xpuload: |^(Aborted|Segmentation fault|Killed)' "$how.log")" 0 \
 		"$how: the target's stderr is silent"	# the shell prints the other lines
 }
@@ -43,7 +43,7 @@ all_counted() {		# all_counted HOW
 		"$1: every launch is counted, matched or not"
 }
 
-# Ends that the shim notices in advance: nothing is missing.
+# Programs end in ways that the shim notices in advance: nothing is missing.
 for how in return exit _exit quick_exit reset context badexec vfork fork abort kill int; do
 	all_matched $how
 done
@@ -72,7 +72,7 @@ else
 	done
 fi
 
-# Ends that the shim cannot notice: launches that it had not delivered are counted.
+# Programs end in ways that the shim cannot notice: launches that it had not delivered are counted.
 all_counted segv
 
 # Ctrl-C without a handler: Python prints a traceback and then kills itself with the signal.
@@ -178,8 +178,8 @@ is "$nr_all $((nr_matched + nr_unmatched)) $nr_lost" "1001 1001 0" \
 like "$(cat waiting.mlog)" " $nr_unmatched of these have a process without a last report: killed" \
 	"killed from outside while kernels run: a message says why launches have no device work"
 
-# Here the launches are logged with ticks; the last launches are read from the thread's memory when
-# it ends.
+# Here the launches are logged with their times in ticks. The last launches are read from a thread's
+# memory when the thread ends.
 start late "$XPULOAD" -o late.data "$live" -s 1800
 ask late on >/dev/null
 sleep 1.5

@@ -46,7 +46,8 @@ check() {
 	nr=$(parts "$name" | wc -l)
 	account=$(awk '{ l += $2; m += $4; u += $6; o += $8 }
 		END { print "launches", l, "matched", m, "unmatched", u, "lost", o }' accounts)
-	is "$(head -n 1 all.log)" "$account" "$name: the accounts of the $nr files add up"
+	is "$(head -n 1 all.log)" "$account" \
+		"$name: the accounts of the $nr files add up to the whole account"
 	cmp -s all.folded sum.folded && [ -s sum.folded ]
 	ok $? \
 		"$name: the files' $(wc \
@@ -114,7 +115,7 @@ ask a "burst 100" >/dev/null
 finish a
 check live
 like "$account" 'launches [1-9][0-9]* matched [0-9]+ unmatched 0 lost 0' \
-	"live: launches while attached are exact: $account"
+	"live: no launch is unmatched or lost while xpuload is attached: $account"
 is "$(echo "$account" | awk '{ print $2 - $4 }')" 0 "live: all launches are matched"
 
 # A server starts threads for each request: later files define only threads that are still alive.
@@ -132,14 +133,14 @@ last_defines_few() {
 }
 wait_for last_defines_few
 ok $? \
-	"threads come and go: of 480 threads, later files define only the living ones" ||
+	"threads come and go: later files define only living threads, not all 480 threads" ||
 	diag "$(parts churn | wc -l) files"
 kill -INT $churn_pid
 wait $churn_pid
 finish a
 check churn
 like "$account" 'launches [1-9][0-9]* matched [0-9]+ unmatched 0 lost 0' \
-	"threads come and go: launches are exact: $account"
+	"threads come and go: no launch is unmatched or lost: $account"
 
 xpuload -o kept.data --every 0.05 --keep 2 "$XPU_BUILD/workload/exact" -t 1 \
 	-n 200000 >/dev/null 2>load.log
@@ -155,7 +156,8 @@ for part in kept.data.*; do
 		"$part can be read without the other files"
 done
 
-# A program whose file does not exist outside: its kept copy is stored with the first file.
+# A program's file exists only in the program's mount namespace: the kept copy of the program is
+# stored with the recording's first file.
 if unshare -m true 2>/dev/null; then
 	mkdir private
 	cat >inside.sh <<-'END'
@@ -175,7 +177,7 @@ if unshare -m true 2>/dev/null; then
 		"later files have the names of a program's functions" ||
 		diag "$(cat load.log merge.log; ls -d ns.*)"
 	[ "$last" != ns.1.data ] && [ -d ns.1.data.files ]
-	ok $? "of the files up to $last, the first file has the kept copy of the program"
+	ok $? "there are files up to $last, and the first file has the kept copy of the program"
 else
 	skip "a program whose file does not exist here" "no mount namespace"
 fi

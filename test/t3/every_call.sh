@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Each call that starts device work: its launches are recorded under its own call path and its own
-# name, with their own device work.
+# For each call that starts device work, launches are recorded under the call's path and name, with
+# their own device work.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf

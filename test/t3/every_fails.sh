@@ -184,8 +184,8 @@ is_gone() {
 	[ ! -e "/proc/$1" ]
 }
 
-# The process that makes a profile is stopped when its parent is killed: just before the kill, or
-# for more files than the journal has.
+# The process that makes a profile is stopped. Then its parent is killed, either at once, or after
+# more files than the journal can hold.
 for nr_files in 0 20; do
 	what="killed, --push, $nr_files files later"
 	if [ ! -e "$XPU_BUILD/xpuload-push" ]; then
@@ -238,9 +238,9 @@ if mount -t tmpfs -o size=2m none full 2>/dev/null; then
 		xpumerge "$part" -f folded -o part.folded 2>&1
 	done >part.log
 	unlike "$(cat part.log)" 'that the shim counted are not in' \
-		"disk full: no file has losses of other intervals"
+		"disk full: no file counts losses of other intervals"
 	unlike "$(cat part.log)" 'timed outside of the recording' \
-		"disk full: no launch counts as forged because it waited for its file"
+		"disk full: launches that waited for their file do not count as forged"
 	cmp -s before full/x.1.data
 	ok $? "disk full: a file from before the failure is unchanged"
 	adds_up full/x
@@ -295,7 +295,7 @@ echo precious >other && mv other "$taken"
 later mine && later mine && later mine
 end 0
 is "$(cat "$taken")" precious \
-	"--keep: another program's file with the name of one of our files stays"
+	"--keep: a file of another program is kept, although it has the name of one of our files"
 
 finish a
 done_testing

@@ -56,7 +56,7 @@ for page in README.md $(cd "$XPU_SRC" && echo doc/*.md); do
 		nr=$((nr + 1))
 		eval "$command" >out 2>log </dev/null
 		status=$?
-		# Equal builds may differ by chance.
+		# Recordings of the same program may differ by chance.
 		[ $status = 0 ] || { [ $status = 1 ] &&
 			[ "${command#*--fail-over}" != "$command" ]; }
 		ok $? "$page: this command runs: $command" || diag "$status: $(cat log)"

@@ -75,7 +75,7 @@ fi
 xpumerge -i a.data -f folded --unit count --graph capture -o capture.folded 2>capture.mlog
 is $? 0 "--graph capture: exit status 0"
 like "$(cat capture.mlog)" 'matched [0-9]+ unmatched 0 lost 0' \
-	"--graph capture: captured launches are not pending"
+	"--graph capture: no captured launch is unmatched or lost"
 unlike "$(cat capture.folded)" 'GPU_Launch_Pending' "--graph capture: no launch is pending"
 for name in captured_one:10 captured_two:10 built_one:20 built_two:20 outer:10 inner_one:10 \
 	inner_two:10 changed:10 again_one:10; do

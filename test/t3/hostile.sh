@@ -35,7 +35,7 @@ alongside() {
 	wait "$honest_pid"
 	is $? 0 "$1: the other process is unharmed"
 	wait "$hostile_pid"
-	is $? 0 "$1: xpuload's exit status is 0"
+	is $? 0 "$1: the hostile process ends with exit status 0"
 	hwm=$(kb VmHWM)
 	leave all
 }
@@ -160,7 +160,7 @@ if [ -w /dev/fuse ] && unshare -m true 2>/dev/null; then
 		"a file system that does not answer: the file was requested once"
 	is "$(grep \
 		-c "mounted.$$/file: its file system does not answer: its files have no build-ids" \
-		mute.log)" 1 "a file system that does not answer: one message reports that"
+		mute.log)" 1 "a file system that does not answer: one message names the file"
 	kill -KILL $mute_pid		# then every process that waits for the answer can continue
 	wait $all_pid
 	is $? 0 "a file system that does not answer: exit status 0"

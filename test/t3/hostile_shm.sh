@@ -5,7 +5,7 @@
 # prints its counts and leaks no file descriptor. Each launch of an honest process is recorded or
 # counted as lost.
 #
-# HOSTILE_SECONDS=N: make fuzz-live runs it for longer.
+# HOSTILE_SECONDS=N sets the duration of each repeated attack; make fuzz-live sets a larger N.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root shim
@@ -67,8 +67,8 @@ cat >hostile.py <<-'END'
 	    c.connect().close()
 	    exact(1000)
 	elif what == "twice":
-	    # One memory several times: for this process image, for another image, for another
-	    # process; then twice in one message.
+	    # Sends the same memory several times: for this process image, for another image, for
+	    # another process. Then sends two memories in one message.
 	    fd = c.memory()
 	    put_launches(fd, 10)
 	    for image in (7, 7, 8, 7):
@@ -234,7 +234,8 @@ is $((got + ${more:-0})) "$made" \
 hostile counts
 is "$honest $(lost)" "1000 1048576" "forged counts: the counted losses are bounded"
 # Without perf events, a process reports its own mappings. xpuload takes 131,072 records, and counts
-# the others and six impossible ones. The process does not say that its mappings are complete.
+# six impossible records and all further records as lost. The process does not say that its mappings
+# are complete.
 rate=	# no CPU samples without perf events
 hostile maps "$XPU_BUILD/workload/refuse" perf --
 unset rate
@@ -250,9 +251,9 @@ is "$(sed 's/.* \(MMAP\|COMM\) /\1 /; s/time_ns=[0-9]* //; s/[pt]id=[0-9]* //g' 
 END
 )" "maps: possible mappings are written, without the process's own flags" || diag "$(cat told)"
 is "$(grep -o ' pid=[0-9]* tid=[0-9]*' told | sort -u)" "$(sed 's/.*/ pid=& tid=&/' liar)" \
-	"maps: all written mappings belong to the process itself"
+	"maps: each mapping in the recording has the pid and tid of the process that reported it"
 [ ! -e w.data.files ]
-ok $? "maps: no file is copied because a process names it"
+ok $? "maps: xpuload copies no file whose path a process reports"
 hostile crowd
 like "$(grep ' launches from ' log)" '^xpuload: 4300 launches .* lost 0$' \
 	"crowd: none of 1,101 simultaneous processes is lost" || diag "$(cat log)"

@@ -35,22 +35,23 @@ attach one -p "$a_pid"
 awake one
 is "$(ask a "burst 1000")" "burst 1000" "attached: the program keeps running"
 leave one
-is $? 0 "exit status 0"
+is $? 0 "attached: xpuload ends with exit status 0"
 like "$(cat one.log)" "put the shim into pid $a_pid .live., .* stood still for [0-9.]* ms" \
 	"a message names the process and the time" || diag "$(cat one.log)"
 exact one 1003 "each launch since the attach is recorded, under its own site"
 ! grep -q '^[^ ]* rwx' "/proc/$a_pid/maps"
-ok $? "no memory of ours is left in the program"
+ok $? "no writable and executable memory of xpuload is left in the program"
 attach two -p "$a_pid"
 awake two
-is "$(mapped "$a_pid")" 1 "attaching again: there is one shim"
+is "$(mapped "$a_pid")" 1 "attaching again: the program has only one shim"
 ask a "burst 1000" >/dev/null
 leave two
 ! grep -q "put the shim" two.log
 ok $? "attaching again: the shim is not injected again"
 exact two 1003 "attaching again: each launch is recorded"
 xpuload --check -p "$a_pid" 2>log
-like "$(cat log)" '^ok  *pid [0-9]* *.live. has the shim' "--check -p of a program with the shim"
+like "$(cat log)" '^ok  *pid [0-9]* *.live. has the shim' \
+	"--check -p says that a program has the shim"
 finish a
 is $? 0 "the program ends with exit status 0"
 is "$(tail -n 1 a.out)" "$want" "the program's results are the same as without xpuload"
@@ -66,7 +67,7 @@ ok $? "a library that cannot be read: the library is loaded"
 chmod 600 libunread.so
 xpuload -p "$d_pid" --duration 1 -o unread.data 2>log
 like "$(cat log)" 'libunread.so cannot be read, and may have an allocator of its own' \
-	"a library that cannot be read: refused"
+	"a library that cannot be read: the shim is not injected, and a message says why"
 is "$(mapped "$d_pid")" 0 "a library that cannot be read: the program has no shim"
 start a "$live" -s 1800
 attach pair -p "$d_pid,$a_pid"
@@ -74,7 +75,8 @@ awake pair
 ask a "burst 1000" >/dev/null
 leave pair
 is $? 0 "one of two programs is refused: exit status 0"
-like "$(cat pair.log)" 'libunread.so cannot be read' "one of two programs is refused: a warning"
+like "$(cat pair.log)" 'libunread.so cannot be read' \
+	"one of two programs is refused: a warning names the reason"
 exact pair 1003 "one of two programs is refused: each launch of the other one is recorded"
 finish a
 finish d
@@ -132,7 +134,7 @@ is "$(grep -c 'put the shim into' tree.log)" 1 "a tree: one process gets the shi
 exact tree 1003 "a tree: each launch is recorded"
 finish c
 
-# A tree with many processes, of which five use CUDA and two of these are stopped.
+# A tree with many processes: five of them use CUDA, and two of these five are stopped.
 busy="$XPU_BUILD/workload/busy"
 mkfifo hold
 # -a finds these programs by their name, which no program of another test has.
@@ -156,16 +158,18 @@ wait_for are_awake some 3
 is "$(ask tree "burst 1000")" "burst 1000" "a tree of 46 processes: the program keeps running"
 leave some
 is "$(grep -c 'xpuload: put the shim into' some.log)" 3 \
-	"a tree of 46 processes: the three that use CUDA get the shim" || diag "$(cat some.log)"
+	"a tree of 46 processes: the three running processes that use CUDA get the shim" ||
+		diag "$(cat some.log)"
 like "$(grep 'the shim was put' some.log)" \
 	"put into (pid [0-9]* .($own|busy).(, |: it stays there, asleep$)){3}" \
-	"a tree of 46 processes: the summary names them"
+	"a tree of 46 processes: the summary names the three processes that got the shim"
 like "$(cat some.log)" 'could not be put into 2 processes, such as pid [0-9]* .busy.: it is stopped' \
-	"a tree of 46 processes: the summary counts those that could not get it, with the reason"
+	"a tree of 46 processes: the summary counts the processes that got no shim, and says why"
 exact some 1003 "a tree of 46 processes: each launch is recorded"
 
-# Programs that load CUDA after xpuload has attached to their parent: a shell, which then execs.
-nr_put() {		# nr_put OBSERVER NUMBER: succeeds if the shim was put NUMBER times
+# Programs that load CUDA after xpuload has attached to their parent: first a shell, then the
+# program that replaces this shell by exec.
+nr_put() {		# nr_put OBSERVER NUMBER: succeeds once the shim was injected NUMBER times
 	[ "$(grep -c 'put the shim into pid' "$1.log")" -ge "$2" ]
 }
 
@@ -191,17 +195,18 @@ exact later 1003 "CUDA comes later: each launch since the shim is there is recor
 finish late
 is $? 0 "CUDA comes later: the program ends with exit status 0"
 
-# A program whose libcuda.so will load another copy of the shim gets no second one.
+# A program whose libcuda.so will load another copy of the shim gets no copy from xpuload.
 env LD_PRELOAD="$XPU_BUILD/sim/libcuda.so.1" CUDA_INJECTION64_PATH=/elsewhere/libxpushim.so \
 	sleep 1800 &
 waiting=$!
 wait_for grep -qs libcuda "/proc/$waiting/maps"
 xpuload -p $waiting --duration 1 -o waiting.data 2>log
-is "$? $(mapped $waiting)" "0 0" "a program that will load the shim gets no other one" ||
+is "$? $(mapped $waiting)" "0 0" \
+	"a program that will load another copy of the shim does not get the shim" ||
 	diag "$(cat log)"
 kill $waiting
 
-# The program itself: python3 may be a script that starts it.
+# The path of the interpreter itself: python3 may be a script that starts the interpreter.
 python=$(python3 -c 'import sys; print(sys.executable)')
 
 # Forked children have the mapping of libcuda.so, but cannot use the CUDA of their parent.
@@ -225,7 +230,7 @@ like "$(cat log)" '2 processes have CUDA only from the process that forked them'
 	"forked children: a message says that they get no shim"
 child=${children%%[!0-9]*}
 xpuload -p "$child" --duration 1 -o forked.data 2>log
-is "$? $(mapped "$child")" "0 1" "forked children: one that the user names gets the shim" ||
+is "$? $(mapped "$child")" "0 1" "forked children: a child that the user names gets the shim" ||
 	diag "$(cat log)"
 # shellcheck disable=SC2086 # several pids
 kill $forker $children
@@ -237,7 +242,8 @@ like "$? $(cat log)" "^1 note .*has not loaded CUDA: -p puts the shim into it wh
 	"a program without CUDA: --check says when it would get the shim"
 kill $sleeper
 
-# A named process that cannot get the shim is an error, also if that is known only after a try.
+# -p of a process that cannot get the shim is an error, even if xpuload finds this out only when it
+# tries.
 env LD_PRELOAD="$XPU_BUILD/sim/libcuda.so.1" "$python" -c 'while True: pass' &
 spinning=$!
 wait_for grep -qs libcuda "/proc/$spinning/maps"
@@ -247,7 +253,7 @@ like "$(cat log)" 'no process can be recorded: the shim could not be put into an
 	"a program whose thread never waits: a message says that nothing can be recorded"
 kill $spinning
 
-# -a leaves programs alone, unless asked.
+# -a puts the shim into programs only with --inject.
 start e ./$own -s 1800 -t 2
 attach quiet -a --comm $own
 attached quiet
@@ -269,7 +275,8 @@ is $? 0 "-a --inject: the program ends with exit status 0"
 finish tree
 rm -f hold
 
-# Threads that do everything else at the same time: every launch is recorded, in many rounds.
+# While the shim is injected, threads do everything that an injection could disturb: every launch is
+# recorded, in many rounds.
 bad=0
 for i in $(seq "${XPU_INJECT_TIMES:-2}"); do
 	rm -f busy.in busy.out

@@ -29,7 +29,7 @@ for transport in bpf shm; do
 			xpumerge dump jit.data |
 				sed -n 's/.* COMM .* pid=\([0-9]*\) .*/\1/p' >>"$maps"
 			is "$(calls)" "$want " \
-				"$what: each call has its function, or is uncertain" ||
+				"$what: each call is under its function, or marked as uncertain" ||
 				diag "$(cat log merge.log jit.folded)"
 			like "$(cat log)" '; lost 0$' "$what: nothing is lost"
 			uncertain=$(sed -n 's/^ *\([0-9]*\) frames* of generated code .*/\1/p' \

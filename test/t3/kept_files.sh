@@ -66,7 +66,7 @@ cat >gone.sh <<-'END'
 	wait
 END
 record -o gone.data sh gone.sh -n $((times * 2)) virtual 2>load.log
-like "$(folded gone.data)" "$whole" "replaced while it ran: functions are named"
+like "$(folded gone.data)" "$whole" "a program that was replaced while it ran: functions are named"
 
 # A new recording is made: the old recording keeps its own files.
 rm -f program
@@ -76,14 +76,14 @@ like "$(folded gone.data.old)" "$whole" \
 	"recorded again: the old recording still has names of functions"
 record -o gone.data true 2>load.log
 like "$(folded gone.data.old)" "$whole" \
-	"recorded a third time: files kept for the second recording moved with it"
+	"recorded a third time: the second recording still has its kept files"
 [ ! -e gone.data.files ]
 ok $? "recorded a third time: no kept files are left for the new recording"
 
 # Files that are still at their paths are not kept.
 record -o here.data "$stacks" -n $times virtual 2>load.log
 [ ! -e here.data.files ]
-ok $? "a program whose file is at its path: nothing is kept"
+ok $? "a program whose file is still at its path: the file is not kept"
 
 # Names of generated code.
 jit=';scenario_jit\(\);generated code [0-9]+;scenario_jit\(\)'
@@ -102,7 +102,7 @@ touch -d '1 hour ago' "$map"
 unlike "$(folded jit.data)" 'generated code' "a map that is older than its program is not used"
 touch -d 'next hour' "$map"
 unlike "$(folded jit.data)" 'generated code' \
-	"a map that is newer than the program's end is not used"
+	"a map that was changed after the program's end is not used"
 rm -f "$map"
 like "$(folded jit.data)" ';scenario_jit\(\);\[anon\];' "without a map, generated code has no names"
 # A program that runs longer than the tolerance for file times still adds lines to its map.

@@ -55,7 +55,7 @@ for transport in bpf shm; do
 	like "$(xpumerge dump in-$transport.data | grep 'PROCESS_LABEL misc=CGROUP' |
 		grep -c "container=\"$id\"")" '[1-9]' "$transport: the process has its container"
 	like "$(xpumerge dump in-$transport.data)" "pod_uid=\"$pod\"" \
-		"$transport: the process has its pod"
+		"$transport: the process has the label of its pod"
 	# On a busy machine there may also be samples of the device's threads.
 	is "$(xpumerge -i in-$transport.data --by job,container,comm -f folded 2>log |
 		grep '\[GPU_' | cut -d ';' -f 1-3 | sort -u)" \
@@ -104,13 +104,13 @@ else
 		awk '{ n += $NF } END { print n }')" 20 \
 		"--rank 1-2: shows the launches of both ranks"
 	like "$(cat log)" "left out: 10 of 30 device records" \
-		"--rank: a message says how many device records it left out"
+		"--rank: a message says how many device records were left out"
 	is "$(xpumerge -i late.data -f folded --unit count --rank 0,2 2>/dev/null |
 		awk '{ n += $NF } END { print n }')" \
 		20 "--rank 0,2: shows the launches of both ranks"
 fi
 
-# A process that ran before the recording. Each listener receives its labels.
+# A process that ran before two recordings. Each recording has the labels of the process.
 start_dormant a -t 1
 finish a
 start a env RANK=7 LD_PRELOAD="$XPU_SHIM" "$live" -s 1800 -t 1

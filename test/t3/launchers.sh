@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Real launchers: Slurm (a controller and two nodes, started on this machine), Open MPI, MPICH, and
 # torchrun's variables inside Slurm. Each starts four ranks, which launch different numbers of
-# kernels, so the right files, labels, --by rank and counts of each rank are known. make
-# check-launchers installs what this test needs.
+# kernels, so the right files, labels and counts of each rank are known. make check-launchers
+# installs what this test needs.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
@@ -13,8 +13,7 @@ shapes=$XPU_BUILD/workload/shapes
 export XPULOAD shapes
 dir=$PWD
 
-# Each rank launches 100 kernels plus its rank number; $0 is the name of the variable with the
-# number.
+# Rank N launches 100 + N kernels; $0 is the name of the variable that contains N.
 # shellcheck disable=SC2016 # for the inner shell
 rank='eval "n=\$$0"; exec "$shapes" $((100 + n)) 1'
 

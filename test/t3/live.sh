@@ -69,13 +69,13 @@ is $? 0 "--duration: exit status 0"
 line=$(verdict busy)
 diag "$line"
 like "$line" 'launches ([1-9][0-9]{2,}) matched \1 wrong 0 unmatched 0 lost 0' \
-	"a busy target: all launches while attached are matched; launches in flight at both ends are not a loss" ||
+	"a busy target: all recorded launches are matched; attaching and leaving lose none" ||
 	diag "$(cat busy.log busy.mlog)"
 like "$(cat busy.log)" 'lost 0$' "a busy target: xpuload counts no loss"
 is "$(ask b off)" off "the busy target keeps running"
 
-# Attaching again to threads that are nearly always in calls that wait: each launch has its own ID,
-# whichever calls were recorded before; also in the middle of a recording.
+# xpuload attaches again to threads that are nearly always in calls that wait, also while another
+# xpuload records them. Each launch has its own ID, whichever calls were recorded before.
 # start_again ARGS...: starts the program, and waits until its threads launch
 start_again() {
 	rm -f again.out		# may have the "ready" of an earlier program
@@ -106,9 +106,9 @@ leave calls
 nr=$(verdict waits | cut -d' ' -f2)
 wait_for has_launches waits $((nr + 40))
 leave waits
-is $? 0 "waiting threads: exit status 0, while another xpuload attached and detached"
+is $? 0 "waiting threads: exit status 0 after another xpuload attached and detached"
 like "$(verdict waits)" 'launches ([1-9][0-9]+) matched \1 wrong 0 unmatched 0 lost 0' \
-	"waiting threads: every launch of the other xpuload is matched, under its own site" ||
+	"waiting threads: every launch is still matched, under its own site" ||
 	diag "$(cat waits.log waits.mlog)"
 kill $again
 wait $again
@@ -243,7 +243,8 @@ exact after 103 "xpuload killed while attached: the target can be attached to ag
 finish d
 is $? 0 "xpuload killed while attached: the target ends with exit status 0"
 
-# A target that xpuload started; the next session does not count it as its own target.
+# xpuload is killed, and the target that it started keeps running. The next xpuload does not record
+# this target.
 start e "$XPULOAD" -o started.data "$live" -s 1800 -t 2
 target=$(pgrep -P "$e_pid" -x live)
 ask e "burst 100" >/dev/null
@@ -282,13 +283,13 @@ wait "$dead_pid" 2>/dev/null
 (ask dead "burst 1" >ask.out; echo $? >asked) >log 2>&1 &
 asker=$!
 wait_for [ -s asked ]
-is "$(cat asked 2>/dev/null)" 1 "a target that was killed: the test does not wait for its answer"
+is "$(cat asked 2>/dev/null)" 1 "a target that was killed: ask() does not wait for an answer"
 is "$(cat ask.out)" "# dead does not answer 'burst 1'" \
 	"a target that was killed: a message says that the target does not answer"
 (finish dead; echo $? >finished) >log 2>&1 &
 finisher=$!
 wait_for [ -s finished ]
-ok $? "a target that was killed: the test does not wait for its end"
+ok $? "a target that was killed: finish() does not wait for the target"
 kill $asker $finisher 2>/dev/null
 
 done_testing

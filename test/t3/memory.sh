@@ -43,7 +43,7 @@ is "$(grep -n '^memory: at most\|^recording: ' run.txt | sed 's/^[0-9]*:\([a-z]*
 xpumerge -i run.data --memory live --at 1ns >moment.txt 2>/dev/null
 is "$(grep '^memory: at most\|^largest holder' moment.txt)" \
 	"$(grep '^memory: at most\|^largest holder' run.txt)" \
-	"--at: the summary shows the peak and its holder for any moment"
+	"--at: the summary still shows the peak of the recording, and its holder"
 unlike "$(head -n 1 moment.txt)" "nothing was recorded" \
 	"--at: the summary does not say that nothing was recorded"
 is "$(xpumerge -i run.data --table memory_failures --csv 2>/dev/null |
@@ -63,9 +63,9 @@ peak_ns=$(xpumerge -i run.data --csv --table memory_devices 2>/dev/null |
 xpumerge diff -f folded --memory live --at "0s,${peak_ns}ns" run.data \
 	run.data 2>/dev/null >diff.folded
 is "$? $(awk '{ if ($(NF - 1)) print "before"; if ($NF) n++ } END { print (n > 9) }' diff.folded)" \
-	"0 1" "diff of two moments: no memory was held at the first, much at the second"
+	"0 1" "diff of two moments: memory is held only at the second moment"
 xpumerge -i run.data --memory peak -o peak.html 2>/dev/null
-like "$(cat peak.html)" '"unit":"bytes"' "the page counts in bytes"
+like "$(cat peak.html)" '"unit":"bytes"' "the page shows memory in bytes"
 xpumerge -i run.data --memory live -o live.pb.gz 2>/dev/null
 is $? 0 "a pprof profile is written"
 if command -v protoc >/dev/null 2>&1; then
@@ -92,7 +92,7 @@ like "$(cat load.log)" ': 0 launches .* 0 device records, [0-9]{5} events of mem
 exact only 14
 xpuload --memory-only -o exact.data "$XPU_BUILD/workload/exact" -t 2 -n 1000 >exact.out 2>load.log
 like "$(cat load.log)" ': 0 launches .* 0 device records, ' \
-	"--memory-only: launches of a program with launches are not recorded"
+	"--memory-only: a program's launches are not recorded"
 
 # Two programs run at the same time on one device: each has its own peak, and the peak of both
 # together is at another time.
@@ -123,7 +123,7 @@ last=$((asked / 1048576 - 201))
 ok $? "out of memory: the refused request is recorded: $asked"
 like "$(xpumerge -i oom.data --memory live --at failed -f folded 2>/dev/null)" \
 	"mem_site_0$last;.*\[GPU_Memory\]device $((asked - 1048576))\$" \
-		"out of memory: the holders of memory at that time are shown"
+		"out of memory: the paths that hold memory at the failure are shown"
 
 xpuload -o without.data "$XPU_BUILD/workload/memory" -n 10 >without.out 2>load.log
 unlike "$(cat load.log)" 'events of memory' "without --memory: no message mentions memory events"
@@ -154,5 +154,5 @@ xpuload --memory --gpu-only --capture cuda-profiler-api -o launches.data \
 like "$(cat load.log)" ': 1200 launches from .* lost 0$' \
 	"--memory with --capture: the launches in windows are recorded"
 is "$(xpumerge -i launches.data -f folded --unit count 2>/dev/null | grep -c 'kernel_out')" 0 \
-	"--memory with --capture: no other launches are recorded"
+	"--memory with --capture: launches outside windows are not recorded"
 done_testing

@@ -31,7 +31,7 @@ for how in bpf shm; do
 	done
 done
 is "$(xpumerge dump double-bpf.data | grep -o 'what=NOT_FREED' | wc -l)" 6 \
-	"calls to free memory that CUDA refused are recorded as refused"
+	"refused calls to free memory are recorded as refused"
 is "$(xpumerge -i double-bpf.data --table memory_failures --csv 2>/dev/null |
 	awk -F, 'NR > 1 { print $2 }' | paste -sd' ' -)" \
 	"18446744073709551614 9223372036854775808" "the refused sizes are recorded"
@@ -55,8 +55,8 @@ is $? 0 "64 threads: exit status 0" || diag "$(cat load.log)"
 memory_wrong many.data many.out >verdict
 is "$(tail -n 1 verdict)" "wrong 0" "64 threads: bytes by path are right" || diag "$(cat verdict)"
 
-# sound NAME REGEX TEST: checks that no event lacks its earlier events; even on a busy machine the
-# ring has space for all events
+# sound NAME REGEX TEST: checks that xpumerge reports no missing or impossible events that match
+# REGEX; even on a busy machine the ring has space for all events
 sound() {
 	unlike "$(cat "$1.merge")" "events of memory $2" "$3" || diag "$(cat "$1.merge")"
 }
@@ -126,7 +126,7 @@ made=$(xpumerge dump full.data | sed -n 's/.* COUNTERS misc=LAST .* nr_allocs=//
 got=$(sed -n 's/.* \([0-9]*\) events of memory, .*/\1/p' full.log)
 lost=$(sed -n 's/.*lost: .*\b\([0-9][0-9]*\) events of memory (ring full.*/\1/p' full.log)
 [ "${lost:-0}" -gt 0 ]
-ok $? "buffer full: the recorder says how many events of memory are lost" || diag "$(cat full.log)"
+ok $? "buffer full: the recorder says how many memory events are lost" || diag "$(cat full.log)"
 is $((${got:-0} + ${lost:-0})) "$made" \
 	"buffer full: recorded and lost events add up to all events" || diag "$(cat full.log)"
 xpumerge -i full.data -f folded -o full.folded 2>full.merge
@@ -147,8 +147,8 @@ END
 xpuload --memory --gpu-only --transport shm -m 64K -o crowd.data sh crowd.sh \
 	"$XPU_BUILD/workload/memory" -t 8 -n 1000 -p 50 >crowd.out 2>crowd.log
 like "$(cat crowd.log)" 'lost: .*[1-9][0-9]* events of memory \(ring full' \
-	"shared memory full: the recorder says how many events of memory are lost" ||
+	"shared memory full: the recorder says how many memory events are lost" ||
 	diag "$(cat crowd.log)"
 unlike "$(cat crowd.log)" 'malformed|sent but not received' \
-	"shared memory full: no other line counts these events" || diag "$(cat crowd.log)"
+	"shared memory full: no other line counts the lost events" || diag "$(cat crowd.log)"
 done_testing

@@ -72,7 +72,7 @@ for how in bpf shm; do
 	rm -f every.data.*
 done
 
-# Two programs: one ends early, and the other waits more.
+# Two programs: one ends early, and the other makes longer pauses.
 xpuload --memory --gpu-only --every 0.1 -o two.data sh \
 	-c "'$XPU_BUILD/workload/memory' -n 200 -p 40 >a.out &
 	'$XPU_BUILD/workload/memory' -n 100 -p 100 -r 5 >b.out; wait" 2>load.log

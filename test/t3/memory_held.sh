@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# --memory: memory that CUDA holds without a separate call for each piece: the unused part of pools,
-# graphs, contexts and others.
+# --memory: memory that CUDA holds without a separate call for each piece, such as the memory of
+# graphs and contexts, and the unused part of pools.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 . "$XPU_SRC/test/lib/memory_verdict.sh"
@@ -38,5 +38,5 @@ wait $loader
 xpumerge -i late.data --memory live --at failed -f folded 2>/dev/null >late.folded
 is "$(awk '/GPU_Memory/ { sum += $NF } END { printf "%.0f", sum }' late.folded)" \
 	"$(awk '$1 == "used" { used = $2 } END { print used }' late.out)" \
-		"attached late: all used memory of the device is attributed"
+		"attached late: the recorded memory adds up to the used memory of the device"
 done_testing

@@ -41,8 +41,8 @@ xpumerge -i two.data --table memory_leaks --csv 2>/dev/null | tr -d '"' | awk -F
 	print substr($0, match($0, /leak_[a-z_]+/) + 5, RLENGTH - 5) }' | sort | tr '\n' ' ' >grown
 is "$(cat grown)" "ending handed slow steady " "two programs: the leaks of both are found"
 
-# together MOMENT RANK...: checks that, when all ranks together held the most memory, these ranks
-# hold the amounts in the summary
+# together MOMENT RANK...: checks the moment when all ranks together held the most memory. Then only
+# these ranks hold memory of leak_one_time, and all amounts add up to the summary's number.
 together() {
 	moment=$1
 	shift

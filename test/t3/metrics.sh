@@ -74,7 +74,7 @@ record rate --gpu-metrics=dram__bytes_read.sum.per_second
 is "$(xpumerge dump rate.data | sed -n 's/.*"dram__.*" unit=//p')" '"byte/s"' \
 	"a metric given by name: its unit is recorded"
 is "$(xpumerge -i rate.data --table gpu_metrics 2>rate.err | grep -c ' dram__bytes_read byte/s$')" \
-	1 "the table names the metric without the end that its unit repeats"
+	1 "the table leaves out the end of a metric's name if the unit repeats it"
 record both --gpu-metrics=sm__one@100
 is "$(table both gpu_metrics | grep -c '"metric": "sm__') $(xpumerge dump both.data |
 	sed -n 's/.* METRICS set=1 .*duration_ns=\([0-9]*\).*/\1/p' |
@@ -94,7 +94,7 @@ unlike "$(cat load.log)$(xpumerge four.data 2>&1)" \
 	'GPU metrics: [0-9.]+ s without|memory for its metrics was full' \
 	"four GPUs: no sample is lost" ||
 	diag "$(cat load.log)"
-is "$(table four gpu_metrics | grep -c '"metric": "SM active')" 4 "four GPUs: all are sampled"
+is "$(table four gpu_metrics | grep -c '"metric": "SM active')" 4 "four GPUs: each GPU is sampled"
 
 # If metrics are impossible, one line says so, and the launches are recorded as usual.
 rate=80000
@@ -119,8 +119,8 @@ unset XPU_SIM_PM
 like "$(cat load.log merge.log)" "times the GPU's memory for its metrics was full" \
 	"hardware buffer full: a message counts the overflows"
 launches=4000
-# A sampler that could not run for a while finds more samples than its buffer can hold: the others
-# are lost and counted.
+# A sampler that could not run for a while finds more samples than its buffer can hold: samples that
+# do not fit are lost and counted.
 xpuload --gpu-metrics -o late.data sh -c 'sleep 0.5; p=$(pgrep -P $PPID -x xpuload-metrics)
 	kill -STOP "$p"; sleep 1.5; kill -CONT "$p"; sleep 0.7' 2>load.log
 like "$(cat load.log)" 'GPU metrics: ([1-9]|0\.[1-9]).* s without' \

@@ -14,7 +14,7 @@ exact() {		# exact NAME TEXT: compares NAME.data with the program's output
 	figures "$1.data" >got
 	sort "$1.out" >expected
 	[ "$(wc -l <expected)" -gt 20 ] && cmp -s got expected
-	ok $? "$2: bytes by direction, faults and thrashing are right, by allocation path" ||
+	ok $? "$2: bytes by direction, faults and thrashing are right for each allocation path" ||
 		diag "$(diff got expected; cat merge.log)"
 }
 
@@ -33,7 +33,7 @@ xpuload --migrations --gpu-only --capture launch:5-9 -o windows.data "$managed" 
 exact windows "--capture: outside of windows, too"
 like "$(cat load.log)" ': 5 launches ' "--capture: only launches in the window are recorded"
 like "$(xpumerge windows.data 2>/dev/null)" '^managed memory: [0-9]+ MiB moved to GPUs' \
-	"the summary has the sums"
+	"the summary says how much managed memory moved to GPUs"
 
 XPU_SIM_CUPTI_VERSION=24 xpuload --migrations --gpu-only -o old.data "$managed" >old.out 2>load.log
 exact old "the records of CUPTI 12.6"

@@ -86,7 +86,7 @@ say 1 "B made 1.8 times as many launches as A: --normalize launches compares per
 	--normalize none --fail-over 5%
 say 0 "events? of memory" "16: --memory -o oom.html makes a page" \
 	"$load" --memory -o oom.html ./app -n 200
-like "$(cat oom.html)" '"memory"' "16: the page has memory"
+like "$(cat oom.html)" '"memory"' "16: the page has data about memory"
 answer 125 "x.html: --every and --push make recordings, .*name them .data" \
 	"17: --every with a page's name: the message says what is written" \
 	"$load" --every 5 -o x.html ./app
@@ -105,7 +105,7 @@ is "$? $(grep -c 'main' out | sed 's/[1-9][0-9]*/many/')" "0 many" \
 # ---- 20 to 30: programs
 "$load" >out 2>log
 is "$? $(wc -l <log) $(grep -cE 'xpuload:  +xpu(load|merge) ' log)" "125 4 3" \
-	"20: xpuload alone: usage and three examples"
+	"20: xpuload alone prints its usage and three examples"
 answer 127 "cannot run ./nothere: No such file" "21: a missing program" "$load" ./nothere
 : >notexec
 answer 126 "cannot run ./notexec: Permission denied: chmod \\+x ./notexec" \

@@ -76,17 +76,17 @@ like "$(cat dump)" ' UNWOUND nr=[1-9]' "named.data has unwound stacks"
 cmp -n "$(stat -c %s a.data)" a.data named.data
 ok $? "before its names, named.data equals the recording"
 all files a.data
-ok $? "all formats are written with the files"
+ok $? "with the files: all formats are written"
 like "$(cat files.lines.folded)" 'exported \(lib.c:1[67]\);hidden \(lib.c:1[12]\);inner \(lib.c:[678]\) \(inlined\) ' \
 	"the formats have functions, lines and inlined functions"
 all here named.data
 same_all files here
-ok $? "with the names: all formats are the same"
+ok $? "with the names: the output of each format is unchanged"
 
 mv libburn.so burn elsewhere/ 2>/dev/null || { mkdir elsewhere && mv libburn.so burn elsewhere/; }
 all gone named.data
 same_all files gone
-ok $? "without the files: all formats are the same"
+ok $? "without the files: the output of each format is unchanged"
 xpumerge named.data -f folded >/dev/null 2>log
 unlike "$(cat log)" 'no symbols' "no message asks for the files"
 xpumerge a.data -f folded >out 2>/dev/null
@@ -152,17 +152,18 @@ record() {	# record NAME OPTION...: makes NAME.data with this copy; log has its 
 is $? 0 "--names=all: a program is recorded"
 xpumerge end.data -o more.data
 cmp end.data more.data
-ok $? "no name is missing"
+ok $? "--names=all: no name is missing"
 all before end.data
 mv libburn.so burn elsewhere/
 all after end.data
 same_all before after
-ok $? "without the files: all formats are the same"
+ok $? "--names=all, without the files: the output of each format is unchanged"
 cp elsewhere/* .
 "$XPULOAD" -q --cpu-only --names=later -o later.data ./burn
 xpumerge dump later.data | grep -c ' NAMES ' >out
 is "$(cat out)" 0 "--names=later: the recording has no names"
-# Looking up names takes less than a second, which may be too short on a busy machine.
+# By default, xpuload looks up names for less than a second, which may be too short on a busy
+# machine.
 soon() {		# soon: records burn; prints xpumerge's exit status and the count
 	"$XPULOAD" -q --cpu-only -F 999 -o soon.data ./burn 2>log
 	mv libburn.so burn elsewhere/
@@ -182,7 +183,7 @@ echo '"$real" "$@" >names.out; head -c -100 names.out; kill -9 $$' >fake/names
 record killed --names=all
 like "$(cat log)" 'xpumerge names, .* was ended by signal 9' "a killed child: a message says so"
 xpumerge killed.data -f folded >out 2>log
-is "$?$(grep -c 'cut\|damaged' log)" 00 "the recording is whole"
+is "$?$(grep -c 'cut\|damaged' log)" 00 "a killed child: the recording is whole"
 
 # shellcheck disable=SC2016 # the script expands these
 echo 'trap "kill \$!; exec \$real names 1 $3" INT; : >waits; sleep 60 & wait' >fake/names
@@ -197,7 +198,7 @@ kill -INT $pid
 wait $pid
 is $? 0 "Ctrl-C ends the look-up, not the recording"
 xpumerge int.data -f folded >out 2>log
-is "$?$(grep -c 'cut\|damaged' log)" 00 "the recording is whole"
+is "$?$(grep -c 'cut\|damaged' log)" 00 "Ctrl-C during the look-up: the recording is whole"
 
 # shellcheck disable=SC2016 # the script expands these
 echo '"$real" names 0 "$3" >names.out; for i in $(seq 2000); do cat names.out; done' >fake/names
@@ -207,9 +208,9 @@ if mount -t tmpfs -o size=1m none small 2>/dev/null; then
 	like "$(cat log)" 'full.data: the names of call paths cannot be added: No space left' \
 		"a full disk: a message reports it"
 	xpumerge small/full.data -f folded >out 2>log
-	is "$?$(grep -c 'cut\|damaged' log)" 00 "the recording is unchanged"
+	is "$?$(grep -c 'cut\|damaged' log)" 00 "a full disk: the recording is whole"
 	xpumerge dump small/full.data | grep -c ' NAMES ' >out
-	is "$(cat out)" 0 "without names"
+	is "$(cat out)" 0 "a full disk: the recording has no names"
 	umount small
 else
 	skip "a full disk" "tmpfs cannot be mounted"

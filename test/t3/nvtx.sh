@@ -26,8 +26,8 @@ run() {			# run NAME LAUNCHES OPTIONS-OF-XPULOAD ARGS...
 		"$name: every launch is matched, and in the right ranges"
 }
 
-# In addition to each round's own launches, one of three rounds has eight launches, one has five and
-# one has four.
+# Of three successive rounds of a thread, one makes seven launches, one makes four, and one makes
+# three.
 run threads $((8 * 300 / 3 * 14 + 2)) '' -t 8 -n 300
 is "$(grep -c 'other:three' threads.folded)" 1 "ranges of a domain show the domain's name"
 table=$(xpumerge -i threads.data --table nvtx_ranges --csv 2>/dev/null)
@@ -103,7 +103,7 @@ slow=false
 case ${XPU_TOOLS_SAN:-} in *thread*) slow=true ;; esac
 LD_PRELOAD="$XPU_SHIM" "$ranges" -t 2 -n 100000000 >/dev/null &
 pid=$!
-# in_both: counts launches of the innermost kernel in both of its ranges
+# in_both: tests whether more than 100 launches of the innermost kernel are in both of its ranges
 in_both() {
 	xpumerge -i live.data -f folded --by nvtx --gpu-only --unit count 2>/dev/null |
 		awk '/\[NVTX\]one;\[NVTX\]two;.*kernel_02 / { n += $NF } END { exit !(n > 100) }'

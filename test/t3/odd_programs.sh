@@ -57,8 +57,8 @@ if [ -z "${XPU_SAN:-}" ]; then
 	done
 fi
 
-# CUDA calls in constructors: of the program, and of a library that runs before the constructor of
-# the shim.
+# CUDA calls in constructors of the program and of a library. The library's constructor runs before
+# the shim's constructor.
 ODD_EARLY=1
 export ODD_EARLY
 as_ever early "$odd" early

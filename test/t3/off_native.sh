@@ -36,7 +36,7 @@ for variant in cpu "cpu --call-graph fp" cpu_nofp; do
 			sed -n "s/^napped $thread .*$nap \([0-9]*\) \([0-9]*\).*/\1 \2/p" out >want
 			awk -v ns="$ns" '{ right = ns && ns >= $1 * 0.97 - 1e6 && ns <= $2 + 1e6 }
 				END { exit !right }' want
-			ok $? "$variant: $ns ns below nap_$nap in ${root##*[;?]}" ||
+			ok $? "$variant: nap_$nap of thread $thread has its blocked time: $ns ns" ||
 				diag "$thread: $(cat want)" \
 				"$(grep -m 1 "nap_$nap;.*Off_CPU]sleep" naps.folded)"
 		done

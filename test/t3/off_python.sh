@@ -124,7 +124,8 @@ while read -r version python rest; do
 	done
 	is "$(cat status)" 0 "$version: the expected exit status"
 	like "$(cat load.log)" 'CPU samples?; .* lost 0$' "$version: nothing is lost"
-	is "$(grep -c '^ok' verdict)" 5 "$version: each blocked function has its time, by kind" ||
+	is "$(grep -c '^ok' verdict)" 5 \
+		"$version: each blocked function has the right time and kind" ||
 		diag "$try: $(cat verdict py.folded)"
 	grep 'block.py:timed:5;.*Off_CPU' py.folded >blocked.folded
 	is "$(grep -cE '_PyEval_|libpython|python3[0-9.]*\+0x' blocked.folded)" 0 \

@@ -56,14 +56,14 @@ run shm "through shared memory: every launch is matched" --transport shm -- -e h
 run launch "a probe for each launch: every launch is matched" --probe launch -- -e half
 run memory "with events of memory: every launch is matched" --memory -- -e half
 
-# Without privileges, what xpuload records comes through shared memory.
+# Without privileges, xpuload receives all records through shared memory.
 setpriv --bounding-set -all --inh-caps -all --no-new-privs "$XPULOAD" -o bare.data \
 	"$exact" -n 2500 -e half >/dev/null 2>load.log
 is $? 0 "without privileges: exit status 0" || diag "$(cat load.log)"
 is "$(verdict bare)" "launches 20000 matched 20000 wrong 0 unmatched 0 lost 0" \
 	"without privileges: every launch is matched"
 like "$(cat load.log)" 'launches come through shared memory: ' \
-	"without privileges: a message says how launches come"
+	"without privileges: a message says that launches come through shared memory"
 
 # Python: each launch is under its own line.
 cat >lines.py <<-'END'
@@ -109,7 +109,7 @@ run layer "with the user's own layer: every launch is matched" -- -e half
 unset OPENCL_LAYERS CL_LAYER_TIMER
 like "$(cat load.log)" \
 	'OpenCL: the times of .* are known to within [0-9.]+ us, by clGetDeviceAndHostTimer' \
-	"a timer of the driver bounds the distance between the clocks"
+	"with a timer of the driver: a message gives the error bound of times"
 
 # The shim is preloaded, and xpuload attaches while the program runs.
 LD_PRELOAD=$XPU_SHIM "$exact" -t 2 -n 3000000 >late.out 2>late.err &
@@ -132,8 +132,9 @@ for case in nulls:2 events:1100 queues:1000 released:2 user:2 order:200 copies:2
 	"$odd" $case >bare.out 2>&1
 	bare=$?
 	xpuload -o $case.data "$odd" $case >own.out 2>load.log
-	is $? $bare "$case: the program ends as without xpuload"
-	is "$(cat own.out)" "$(cat bare.out)" "$case: the program gets the same results"
+	is $? $bare "$case: the exit status is the same as without xpuload"
+	is "$(cat own.out)" "$(cat bare.out)" \
+		"$case: the output is the same as without xpuload"
 	is "$(verdict $case)" \
 		"launches $launches matched $launches wrong 0 unmatched 0 lost 0" \
 		"$case: each launch that puts work on the device has its work"
@@ -182,7 +183,7 @@ is "$(awk '$3 > 0 && $4 && $2 <= $3 + 3 { print $1 }' waited | tr '\n' ' ')" \
 
 # Memory: at the peak 1 MiB, 2 MiB and 64 KiB, plus 4 KiB that stay.
 xpuload --memory -o mem.data "$odd" memory >/dev/null 2>load.log
-is $? 0 "a program that makes and frees memory: exit status 0"
+is $? 0 "a program that allocates and frees memory: exit status 0"
 xpumerge -i mem.data -f text -o mem.txt 2>/dev/null
 like "$(cat mem.txt)" 'at most 3215360 bytes' "the peak of the program's memory is exact"
 like "$(cat mem.txt)" 'memory never freed: 4096 bytes in 1 piece' \
@@ -192,7 +193,8 @@ xpumerge -i only.data -f text -o only.txt 2>/dev/null
 like "$(cat only.txt)" 'at most 3215360 bytes' \
 	"--memory-only: the peak of the program's memory is exact"
 
-# Two vendors in one process: their numbers are equal, but their launches are not mixed up.
+# CUDA and OpenCL in one process: both give the same numbers to their launches and contexts, but the
+# launches are not mixed up.
 if [ -x "$XPU_BUILD/workload/cl_pair" ]; then
 	use_sim
 	xpuload -o pair.data "$XPU_BUILD/workload/cl_pair" >pair.out 2>load.log

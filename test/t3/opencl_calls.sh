@@ -60,7 +60,7 @@ xpuload --api=all -o exact.data "$exact" -n 2500 >/dev/null 2>load.log
 is "$(verdict exact)" "launches 20000 matched 20000 wrong 0 unmatched 0 lost 0" \
 	"--api: every launch is matched, under its own site"
 is "$(table exact | grep clEnqueueNDRangeKernel | cut -d' ' -f2)" 20000 \
-	"--api: every launch of 8 threads is a call"
+	"--api: each launch of 8 threads is in the table of calls"
 is "$(apis calls -i exact.data)" "1: $(table exact | awk '{ nr += $2 } END { print nr }') " \
 	"the table of calls names OpenCL as the API of each call"
 like "$(cat exact.folded)" ';launcher;site_03;clEnqueueNDRangeKernel;\[GPU_Kernel\]kernel_03 ' \
@@ -68,7 +68,7 @@ like "$(cat exact.folded)" ';launcher;site_03;clEnqueueNDRangeKernel;\[GPU_Kerne
 xpuload --api=all --memory -o memory.data "$odd" memory >/dev/null 2>load.log
 xpumerge -i memory.data -f folded --memory peak -o memory.folded 2>/dev/null
 like "$(cat memory.folded)" ';make_two;.*clCreateBuffer.* 2097152$' \
-	"--api: frames below calls that make memory are left out"
+	"--api: frames below calls that allocate memory are left out"
 
 LD_PRELOAD=$XPU_SHIM "$exact" -t 2 -n 3000000 >/dev/null 2>&1 &
 pid=$!

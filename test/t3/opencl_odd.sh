@@ -7,14 +7,16 @@
 need root bpf shim opencl
 quiet_sanitizers
 
-same() {		# same NAME LAUNCHES COMMAND...: compares its end with a run without xpuload
+same() {		# same NAME LAUNCHES COMMAND...: compares COMMAND with and without xpuload
 	name=$1 launches=$2
 	shift 2
 	"$@" >bare.out 2>&1
 	bare=$?
 	xpuload -o $name.data "$@" >own.out 2>load.log
-	is $? $bare "$name: the program ends as without xpuload" || diag "$(cat load.log)"
-	is "$(cat own.out)" "$(cat bare.out)" "$name: the program gets the same results"
+	is $? $bare "$name: the exit status is the same as without xpuload" ||
+		diag "$(cat load.log)"
+	is "$(cat own.out)" "$(cat bare.out)" \
+		"$name: the output is the same as without xpuload"
 	is "$(verdict $name)" \
 		"launches $launches matched $launches wrong 0 unmatched 0 lost 0" \
 		"$name: all launches have their device work"
@@ -47,12 +49,12 @@ is "$(xpumerge -i platforms.data --table kernels --csv 2>/dev/null | grep -c ker
 	"platforms: the kernels of both devices are recorded"
 rm vendors/[!t]*.icd
 
-# The program's times, on the recording's single clock.
+# With clGetDeviceAndHostTimer, the driver's times are converted to the recording's clock.
 CL_DRIVER=timer
 export CL_DRIVER
 same timer 20000 "$exact" -n 2500
 like "$(cat load.log)" 'the times of test device .*, by clGetDeviceAndHostTimer' \
-	"timer: the error of the device's clock is bounded by clGetDeviceAndHostTimer"
+	"timer: a message says that clGetDeviceAndHostTimer gave the error bound"
 # Records of other threads, with earlier launches, may follow a kernel.
 is "$(xpumerge dump timer.data | awk '
 	/ LAUNCH| LOG/ && match($0, /time_ns=[0-9]+/) {
@@ -105,7 +107,8 @@ done >with
 [ "$(wc -l <with)" -ge 4 ]
 ok $? "files: memory from the first interval is held in later files: $(wc -l <with)"
 xpumerge files.data.* -f folded --unit count -o all.folded 2>merge.log
-like "$(cat merge.log)" 'launches 60 matched 60 .* lost 0' "files: together they have all launches"
+like "$(cat merge.log)" 'launches 60 matched 60 .* lost 0' \
+	"files: all files together have all launches"
 
 # While xpuload records, each launch requests an event from the driver; before and after, no launch
 # does. The layer below the shim counts the launches that reach the driver, and the launches with an
@@ -144,7 +147,7 @@ verdict left >left.verdict
 recorded=$(sed -n 's/^launches \([0-9]*\) .*/\1/p' left.verdict)
 diag "$(cat left.verdict); launches with an event: $before"
 [ "${recorded:-0}" -gt 0 ] && [ "$recorded" -le "$before" ]
-ok $? "at least as many launches have an event as are recorded"
+ok $? "there are no more recorded launches than launches with an event"
 kill $pid
 wait $pid 2>/dev/null
 done_testing

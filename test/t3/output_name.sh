@@ -30,7 +30,7 @@ xpuload -q -o 'page-%p.html' sh -c 'echo $$ >pid; exec "$0" 10 1' "$shapes" >/de
 is "$(echo page-*)" "page-$(cat pid).html" \
 	"a merged result gets its expanded name, and no recording is left"
 
-# Starts them as a launcher does: at the same time, each with its own variable.
+# Starts four recordings as a launcher does: at the same time, each with its own variable.
 for i in 0 1 2 3; do
 	RANK=$i xpuload -q -o 'rank%q{RANK}.data' "$shapes" $((1000 + i)) \
 		1 >/dev/null 2>"rank$i.log" &

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# If root runs a recorder, its children have no capabilities except those that SECURITY.md names,
-# neither themselves nor in programs that they execute, and can gain none; under sudo they have none
+# If root runs a recorder, its children and the programs that they execute have only the
+# capabilities that SECURITY.md names, and can gain no others. Under sudo they have no capabilities
 # at all. Files are written to a user's directory even if only the user may enter it.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
@@ -79,7 +79,7 @@ records() {		# records WHO KEPT_FOR_FILES KEPT_TO_READ
 		is "$(status "$found" | cut -d' ' -f1-3,5,6)" "$none $none $none $none 1" \
 			"$1: xpuload-push has no capabilities, and can gain no others"
 		is $((0x$(status "$found" | cut -d' ' -f4) & ~$2)) 0 \
-			"$1: xpuload-push: the bounding set has no other capabilities"
+			"$1: xpuload-push: the bounding set has at most the capabilities for files"
 	fi
 	ask a "burst 1000" >/dev/null
 	finish a

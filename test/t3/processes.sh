@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Process trees, namespaces, ranks, devices: launches are joined within each process, each under its
-# own site.
+# Process trees, namespaces, ranks, devices: launches are joined with device work of the same
+# process, and each launch is under its own site.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
@@ -104,7 +104,7 @@ wait $within
 like "$(cat all.log)" 'no CUDA or OpenCL launch was made while attached' \
 	"a process in a sibling pid namespace: -a does not record it"
 like "$(cat one.log)" 'no CUDA or OpenCL launch was made while attached' \
-	"a process in a sibling pid namespace: -p with the pid from there does not record it"
+	"a process in a sibling pid namespace: -p with the pid that it has there does not record it"
 is "$(xpumerge -i cpu.data -f folded --unit samples -o - 2>/dev/null | grep -c '^exact;')" 0 \
 	"a process in a sibling pid namespace: --cpu-only does not record it"
 finish neighbour
@@ -126,13 +126,13 @@ if unshare -m true 2>/dev/null; then
 		-p 1000 >hidden.out 2>hidden.log
 	is $? 0 "a target in its own mount namespace: exit status 0" || diag "$(cat hidden.log)"
 	[ ! -e empty/exact ]
-	ok $? "a target in its own mount namespace: its directory does not exist outside"
+	ok $? "a target in its own mount namespace: the program's file does not exist outside of it"
 	xpumerge -i hidden.data -f folded --unit count -o hidden.folded 2>hidden.mlog
 	like "$(cat hidden.mlog)" '^launches 1000 matched 1000 unmatched 0 lost 0' \
 		"a target in its own mount namespace: all launches are recorded and matched"
 	is "$("$XPU_SRC/test/lib/verdict.sh" hidden.folded hidden.mlog)" \
 		"launches 1000 matched 1000 wrong 0 unmatched 0 lost 0" \
-		"a target in its own mount namespace: names come from the kept copy of its file"
+		"a target in its own mount namespace: function names come from its kept file"
 
 	# The program is started with a shim that only this program sees; then xpuload attaches.
 	start boxed unshare -m sh contained.sh "$where" env LD_PRELOAD="$where/libxpushim.so" \

@@ -70,9 +70,9 @@ has_all() {		# has_all KIND: tests whether the profiles of all files have arrive
 	cmp -s got want && [ -s want ]
 }
 
-# record NAME KIND OPTIONS...: records a program that launches three times. Each time it goes on
-# until profiles have arrived, and at the end until all have arrived. On a busy machine, files may
-# be made faster than they are merged; then the test tries again with longer intervals.
+# record NAME KIND OPTIONS...: records a program that launches three times. It waits for a profile
+# after each time, and for all profiles at the end. On a busy machine, files may be made faster than
+# they are merged; then the test tries again with longer intervals.
 record() {
 	files=$1 push=$2
 	shift 2
@@ -128,7 +128,7 @@ for kind in pyroscope otlp parca; do
 done
 is "$(look \
 	'sum(1 for r in all for s in r["stacks"] if s.startswith("gpu_kernel_time") and "main" in s and "LaunchKernel" in s) > 0')" \
-	True "kernels are under their call paths"
+	True "sent profiles have kernel times under call paths"
 is "$(ls ./*.gpu_kernel_time ./*.cpu ./*.otlp 2>/dev/null)" "" "no profile is left on the disk"
 
 # Without -o, files are removed after they are merged. The path of a complete URL says which
@@ -140,7 +140,7 @@ mkdir alone && (cd alone &&
 is "$? $(ls alone)" "0 " "--push without -o leaves no file" || diag "$(cat load.log)"
 wait_for [ -s requests ]
 [ "$(look 'len(all)')" -gt 0 ]
-ok $? "--push without files sends requests: $(look 'len(all)')"
+ok $? "--push without -o sends requests: $(look 'len(all)')"
 
 # Receivers that do not accept profiles: the program runs as usual, and every profile is counted.
 for mode in 500 400 garbage long stall; do
@@ -162,7 +162,8 @@ for mode in 500 400 garbage long stall; do
 	like "$(accounts load.log)" "^$sent [0-9]+ [0-9]+\$" \
 		"$mode: sent, lost and unmerged profiles are counted: $(accounts load.log)" ||
 		diag "$(cat load.log)"
-	# On a busy machine files are made faster than they are merged, and some are left out.
+	# On a busy machine files are made faster than they are merged, and xpuload leaves some
+	# files unmerged.
 	nr=0
 	for part in "bad-$mode".*.data; do
 		[ -z "$(xpumerge "$part" -f folded 2>/dev/null)" ] || nr=$((nr + 1))
@@ -172,7 +173,7 @@ for mode in 500 400 garbage long stall; do
 	[ $mode = long ] || [ "$(accounts load.log | cut -d' ' -f2)" -gt 0 ]
 	ok $? "$mode: lost profiles are counted"
 	unlike "$(cat load.log)" "$(printf '\033')" \
-		"$mode: control characters of an answer are not printed"
+		"$mode: control characters in the receiver's answer are not printed"
 	[ "$took" -lt 30 ]
 	ok $? "$mode: xpuload ends $took s after the program"
 done
@@ -216,7 +217,7 @@ for every in 0.3 3 10; do	# as above: files may be made faster than they are mer
 	diag "nobody there: too slow, every $every s: $(accounts load.log)"
 done
 is "$status $(cut -c 1-6 <out)" "125 exact:" \
-	"no receiver: the program runs to its end, --strict fails"
+	"no receiver: the program runs to its end, and --strict fails"
 like "$(cat load.log)" 'lost: [1-9][0-9]* profiles not sent$' \
 	"no receiver: xpuload counts the lost profiles"
 like "$(accounts load.log)" '^0 [1-9][0-9]* 0$' "no receiver: all profiles are lost"

@@ -20,8 +20,8 @@ folded() {
 	xpumerge -i run.data --gpu-only -f folded --unit count "$@" 2>merge.log
 }
 
-# Reduces folded lines to the format of py_stacks.py: Python frames, and the one native frame that
-# it knows.
+# Reduces folded lines to the format of py_stacks.py: Python frames, and py_through, the only native
+# frame in that format.
 reduce() {
 	awk -F';' '{ chain = ""
 		for (i = 2; i < NF; i++)
@@ -39,7 +39,7 @@ same() {		# same NAME: compares the sorted files expected and got
 	nr=$(wc -l <expected.sorted)
 	diff expected.sorted got >diff
 	[ $? = 0 ] && [ "$nr" -gt 250 ]
-	ok $? "$1: $nr call paths are the same as Python's own" ||
+	ok $? "$1: $nr call paths are the same as the call paths that Python printed" ||
 		diag "$(head -n 6 diff)" "$(cat load.log merge.log)"
 }
 
@@ -112,7 +112,7 @@ like "$(cat run.folded)" '_PyEval_EvalFrameDefault' \
 
 record "$first" released --call-graph fp --python on
 like "$(cat load.log)" "--python on needs --call-graph dwarf" \
-	"--python on --call-graph fp: a message says that this is impossible"
+	"--python on --call-graph fp: a message says that --python on needs dwarf"
 unlike "$(folded)" '\.py:' "--python on --call-graph fp: no Python frame is shown"
 record "$first" released --call-graph fp
 unlike "$(cat load.log)" "warning" "--call-graph fp without --python: no warning is printed"

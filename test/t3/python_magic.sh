@@ -96,6 +96,6 @@ def run(line, cell):
 
 assert cells.check(shell, run, shown)
 END
-is "$? $(cat ipython.out)" "0 " "in IPython: the page of the cell is shown" ||
+is "$? $(cat ipython.out)" "0 " "in IPython: the cell's page of results is shown" ||
 	diag "$(tail -n 8 ipython.err)"
 done_testing

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# with xpuload.record() in a Python program without privileges: each launch that lies wholly inside
-# a block is recorded, and no launch wholly outside is. From 8 threads, with the shim preloaded and
-# loaded late, with shared memory and with BPF. Also decorators, schedules, exceptions, forks,
-# threads, and the end of the program inside a block.
+# xpuload.record() in a Python program without privileges: each launch that lies wholly inside a
+# block is recorded, and no launch that lies wholly outside. Launches come from 8 threads, with the
+# shim preloaded and loaded late, with shared memory and with BPF. Also decorators, schedules,
+# exceptions, forks, threads, and the end of the program inside a block.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/python_package.sh"
 use_launches
@@ -36,9 +36,9 @@ import launcher
 import xpuload
 
 NR = int(sys.argv[1])
-EDGE, OUT = 2, 3			# sites of launches that begin at an edge, and outside
+EDGE, OUT = 2, 3			# launch sites: at the edge of a block, outside of blocks
 state, done = EDGE, False
-sure, unsure = {}, {}			# by site: in one state; across a change of state
+sure, unsure = {}, {}			# by site: launches in one state, and across its change
 lock = threading.Lock()
 last = [None] * 8			# by thread: the site of its last sure launch
 
@@ -292,8 +292,8 @@ with xpuload.record(gpu_only=True) as prof:
 assert launcher.sites(prof.result) == {5: 1}
 END
 
-# ends NAME STATUS <<SCRIPT: checks that the program ends inside the block, and that end.folded has
-# its launch
+# ends NAME STATUS <<SCRIPT: checks that the program ends inside the block with STATUS, and that its
+# launch is in end.folded
 ends() {
 	rm -f end.folded
 	bare python3 - >out 2>err

@@ -19,7 +19,7 @@ touch -d 2001-01-01 small/bin/xpuload
 cmp "$first" "$(SOURCE_DATE_EPOCH=1700000000 make_wheel small again)"
 ok $? "a second wheel has the same bytes"
 ! cmp -s "$first" "$(SOURCE_DATE_EPOCH=1600000000 make_wheel small other)"
-ok $? "a wheel of another date has other bytes"
+ok $? "a wheel with another date has different bytes"
 rm small/bin/xpuload
 make_wheel small none >none.out 2>&1
 is "$? $(cat none.out)" \
@@ -70,18 +70,22 @@ install() {
 }
 install
 is $? 0 "the wheel is installed: $how" || diag "$(cat venv.log pip.log)"
-is "$("$bin/xpuload" --version)" "$(xpuload --version)" "xpuload is the program of the build"
-is "$("$bin/xpumerge" --version)" "$(xpumerge --version)" "xpumerge is the program of the build"
+is "$("$bin/xpuload" --version)" "$(xpuload --version)" \
+	"the installed xpuload has the version of the build"
+is "$("$bin/xpumerge" --version)" "$(xpumerge --version)" \
+	"the installed xpumerge has the version of the build"
 "$bin/xpuload" --no-such-option >log 2>&1
-is $? 125 "the exit status comes from the program"
+is $? 125 "the installed command has the exit status of xpuload"
 is "$("$bin/python" -c 'import xpuload; print(xpuload.__version__)')" 9.8.7 \
 	"the package has the wheel's version"
 (cd / && "$bin/python" -m xpuload --check) >check.out 2>&1
-like "$(cat check.out)" '^ok +package +xpuload 9\.8\.7, /' "--check says which package it is"
-like "$(cat check.out)" '^ok +Python +3\.[0-9]+' "--check says whether Python's frames are known"
+like "$(cat check.out)" '^ok +package +xpuload 9\.8\.7, /' \
+	"--check prints the package's version and path"
+like "$(cat check.out)" '^ok +Python +3\.[0-9]+' "--check says that Python's frames are known"
 like "$(cat check.out)" '^ok +shim +/.*/_tree/' "--check finds the shim inside the package"
 "$bin/python" -m xpuload --nonsense >out 2>log
-is "$? $(cat out log)" "2 $(grep '^usage' log)" "an unknown argument prints the usage, status 2"
+is "$? $(cat out log)" "2 $(grep '^usage' log)" \
+	"an unknown argument: prints the usage, exit status 2"
 
 # Without privileges, shared memory is used instead of BPF.
 use_sim

@@ -14,8 +14,9 @@ account() {		# account KEY
 	sed -n "s/.*\"account\": {.*\"$1\": \([0-9]*\).*/\1/p" ranks.json
 }
 
-# late_path FILE: prints the first of the late paths. The time when a busy machine gave a rank no
-# CPU (runnable), and when such a rank blocked other ranks (lock), is left out.
+# late_path FILE: prints the first of the late paths. Leaves out the time in which a rank waited for
+# a CPU of a busy machine (runnable), and the time in which other ranks waited for such a rank
+# (lock).
 late_path() {
 	xpumerge ranks "$1" --csv 2>/dev/null | sed -n '/^late_paths/,/^$/p' |
 		grep -v 'Off_CPU\]\(runnable\|lock\)' | sed -n 3p
@@ -70,7 +71,7 @@ is "ops $(account ops) paired $(account paired) kernels $(account own_threads)" 
 like "$(late_path own.data)" "^1,.*load_batch" \
 	"not blocking: the table begins with the late rank and its call path"
 
-# Running ranks: their communicator was made before the attach, and its end is recorded.
+# Attaches to running ranks: their communicator was made before, and its end is recorded.
 LD_PRELOAD="$XPU_SHIM" "$nccl" 3 300 1 until go >out 2>ready &
 pid=$!
 wait_for grep -qs ready ready
@@ -87,9 +88,9 @@ ok "$(($(account paired) < 30))" \
 	diag "$(xpumerge ranks late.data 2>&1 | head -n 20)"
 # The end of the split communicator is not recorded.
 is "$(account ops)" "$(($(account paired) + $(account late) + $(account older)))" \
-	"attached: every operation is counted as paired, late or older"
+	"attached: each operation counts as paired, as late, or as of an older communicator"
 is "$(account from_end)" "$(account paired)" \
-	"attached: operations are paired from the end of the recording"
+	"attached: all paired operations are counted from the end of the recording"
 like "$(late_path late.data)" "^1,.*load_batch" \
 	"attached: the table begins with the late rank and its call path"
 done_testing

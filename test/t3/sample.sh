@@ -14,9 +14,9 @@ count() {		# count FOLDED ERE: prints the samples on the lines that match
 		END { print sum + 0 }' "$1"
 }
 
-# near GOT EXPECTED PERCENT NAME: allows PERCENT, plus four standard deviations of a sampler. No
-# timer fires on a CPU while the hypervisor has given it to others, although that time counts: the
-# samples of this time may be missing.
+# near GOT EXPECTED PERCENT NAME: allows PERCENT, plus four standard deviations of a sampler. While
+# the hypervisor has given a CPU to other machines, no timer fires on it, although this time counts
+# as CPU time. The samples of this time may be missing.
 near() {
 	awk -v a="$1" -v b="$2" -v p="$3" -v gone="$(((stolen * hz + 999) / 1000))" 'BEGIN {
 		d = b * p / 100 + 4 * sqrt(b); exit !(b > 0 && a <= b + d && a >= b - d - gone) }'
@@ -42,8 +42,8 @@ record() {
 	like "$(head -n 1 "$name.mlog")" ' lost 0$' "$name: xpumerge reports no loss, either"
 }
 
-# Before a recording begins, the verifier follows each instruction of a program on many paths, which
-# takes 4 us each time. Linux reports this number since 5.16.
+# Before a recording begins, the verifier follows each instruction of a BPF program on many paths,
+# and takes 4 us per instruction and path. Linux reports the number of these steps since 5.16.
 steps=$(xpuload -o steps.data sh -c 'cat /proc/$PPID/fdinfo/*' 2>steps.log |
 	awk '$1 == "verified_insns:" { nr += $2 } END { print nr + 0 }')
 [ "$steps" -lt 80000 ]
@@ -69,7 +69,7 @@ if grep -q '^0*[1-9a-f][0-9a-f]* ' /proc/kallsyms; then
 		"the kernel's functions under read() have names"
 	unlike "$(cat ways.folded)" '\[kernel\]_\[k\]' "all kernel functions have names"
 fi
-unlike "$(cat ways.folded)" '^xpuload' "nothing of xpuload itself is sampled before the exec"
+unlike "$(cat ways.folded)" '^xpuload' "xpuload itself is not sampled before the exec"
 
 # Units: ns are the time that threads ran, by their own clocks.
 xpumerge -i ways.data -f folded --unit ns -o ways.ns 2>/dev/null
@@ -146,7 +146,7 @@ record short 99 -- true
 is "$(grep -c . short.data >/dev/null && echo there)" there \
 	"a program shorter than a sample: a recording is written"
 
-# The default rate, whose error is large: twenty samples are few.
+# The default rate gives few samples, so the allowed error is large.
 hz=99 before_ms=$(stolen_ms)
 us=$(xpuload --cpu-only -o default.data "$cpu" 400 user 2>default.log)
 xpumerge default.data >default.txt 2>default.mlog
@@ -185,9 +185,9 @@ is $? 1 "ring full: xpumerge reports an incomplete recording"
 like "$(cat small.mlog)" "^ +$lost CPU samples lost: ring buffer full" \
 	"ring full: xpumerge says how many samples are lost"
 
-# Attaching to a program without the shim, with its threads and later children. After a process's
-# end is reported, the kernel still frees the process's memory in its name; this does not count as
-# another process.
+# Attaches to a program without the shim, with its threads and later children. After the end of a
+# process is reported, the kernel still frees the memory of that process, under its name. This does
+# not count as another process.
 hz=999 before_ms=$(stolen_ms)
 mkfifo go
 "$cpu" 300 wait user fork user memory=400 <go >attached.us &

@@ -91,12 +91,12 @@ while read -r version python rest; do
 		near "$(awk '{ n += $NF } END { print n + 0 }' deep.folded)" 120 \
 			"$name: a deep stack is complete"
 		unlike "$(grep 'burn.py:burn' py.folded)" '_PyEval_EvalFrameDefault' \
-			"$name: no evaluation loop is left"
-		# A sample may hit a frame that the interpreter is just creating, or a page of a
-		# code object that is not resident: the frame is unknown, and counted.
+			"$name: stacks have no frame of the evaluation loop"
+		# A sample may hit a frame that the interpreter is just creating, or a code object
+		# with a page that is not resident. Such a frame has no name, and is counted.
 		unnamed=$(count 'burn.py:burn.*;\[python\]|\[python\].*;burn.py:burn')
 		[ "$unnamed" -le 5 ]
-		ok $? "$name: hardly any code object has no name: $unnamed samples" ||
+		ok $? "$name: few samples have a code object without a name: $unnamed" ||
 			diag "$(grep '\[python\]' py.folded)"
 		[ "$unnamed" -eq 0 ] || grep -q 'frames* without a function name' merge.log
 		ok $? "$name: frames without a name are counted"
@@ -160,7 +160,7 @@ wait $loader
 is $? 0 "attached: exit status 0"
 wait $pid
 is "$(cat child)" "$nobody" \
-	"the child that looks for Python runs as another user, with no capabilities, no system calls, one socket"
+	"the child that looks for Python has no privileges, a system call filter and one socket"
 xpumerge -i running.data -f folded --unit samples -o py.folded 2>merge.log
 [ "$(count ';running.py:<module>:14;running.py:before:8;running.py:burn:')" -gt 50 ]
 ok $? "attached: Python's frames are found" || diag "$(tail -n 3 py.folded)"

@@ -31,7 +31,7 @@ xpuload -o d.data sh -c "'$exact' -t 2 -n 1000; '$exact' -t 2 -n 1000 & wait" >/
 like "$(cat d.log)" '^xpuload: 2000 launches .* 2000 device records, 3 processes;.* lost 0' \
 	"launches of child processes are recorded"
 
-# Process images with equal pids and equal correlation IDs.
+# Process images that have the same pid and the same correlation IDs.
 xpuload -o e.data "$XPU_BUILD/workload/forks" >e.out 2>e.log
 is $? 0 "fork and exec: exit status 0"
 xpumerge -i e.data -f folded --unit count -o e.folded 2>merge.log
@@ -52,7 +52,7 @@ for suffix in folded html json txt; do
 	[ -s "g.$suffix" ]
 	ok $? "-o g.$suffix: the result is written"
 done
-is "$(ls g.*.data 2>/dev/null | wc -l)" 0 "-o with a result leaves no recording"
+is "$(ls g.*.data 2>/dev/null | wc -l)" 0 "-o with the name of a result leaves no recording"
 if [ -r /usr/share/perl5/Devel/NYTProf/flamegraph.pl ]; then
 	xpuload -q -o g.svg "$exact" -t 2 -n 1000 >/dev/null 2>log
 	is $? 0 "-o g.svg: exit status 0"
@@ -64,7 +64,7 @@ if [ -r /usr/share/perl5/Devel/NYTProf/flamegraph.pl ]; then
 	is $? 0 "-o h.svg: exit status 0"
 	python3 -c 'import xml.dom.minidom; xml.dom.minidom.parse("h.svg")' 2>log
 	ok $? \
-		"-o h.svg: the picture is XML, whatever the command is, and wherever its title is cut" ||
+		"-o h.svg: the picture is valid XML for each command, even if its title is cut" ||
 		diag "$(cat log)"
 else
 	skip "-o g.svg" "no flamegraph.pl"

@@ -72,7 +72,7 @@ xpumerge -i ways.data -f html -o ways.html 2>/dev/null
 like "$(cat one.html)" '2, 32.{3,20}, 16 registers, 512 B shared, 0 B local, occupancy 50 %"' \
 	"html: a frame shows its shape"
 like "$(cat ways.html)" '"\(several shapes\)"' "html: a frame with several shapes says so"
-# More shapes than the shim keeps: other launches have no shape, and lose nothing else.
+# More shapes than the shim keeps: launches with further shapes lack only their shape.
 record many 20000 20000
 is "$(xpumerge -i many.data --csv --table kernels --by shape 2>/dev/null | wc -l)" 16386 \
 	"20,000 shapes: 16,384 of them have their own rows"

@@ -27,7 +27,7 @@ bare() {
 		--inh-caps -all "$@")
 }
 
-# placed NAME: prints verdict NAME, without device work whose launch was lost
+# placed NAME: prints the verdict on NAME, leaving out device work whose launch was lost
 placed() {
 	verdict "$1" >/dev/null
 	grep -v ';\[no launch\];' "$1.folded" >placed.folded
@@ -84,9 +84,9 @@ else
 fi
 bare "$refuse" bpf perf -- "$inst" -F 99 -o x.data true 2>log
 is "$? $(grep -c 'cannot sample CPUs without BPF: perf_event_open: Operation not permitted' log)" \
-	"125 1" "-F where perf_event_open() is refused fails with a message"
+	"125 1" "perf_event_open() is refused: -F fails, and a message says why"
 like "$(cat home/r.log)" 'not recorded without BPF: CPU samples' \
-	"without -F where perf_event_open() is refused: a message says that samples are missing"
+	"perf_event_open() is refused, no -F: a message says that samples are missing"
 
 # The transport that the user chooses.
 bare "$inst" --transport bpf -o x.data "$exact" >out 2>log
@@ -127,9 +127,9 @@ for wall in "" "$refuse bpf perf --"; do
 	# shellcheck disable=SC2086 # words
 	bare $wall "$inst" --transport shm -o c.data sh children.sh "$XPU_BUILD/workload/forks" \
 		"$exact" >out 2>home/c.log
-	is $? 0 "children${wall:+, nothing allowed}: exit status 0" || diag "$(cat home/c.log)"
+	is $? 0 "children${wall:+, no BPF or perf}: exit status 0" || diag "$(cat home/c.log)"
 	exact home/c 1500 \
-		"children${wall:+, nothing allowed}: every launch is matched, under its own site"
+		"children${wall:+, no BPF or perf}: every launch is matched, under its own site"
 done
 if command -v python3 >/dev/null; then
 	cat >spawn.py <<-'END'
@@ -139,10 +139,10 @@ if command -v python3 >/dev/null; then
 	sys.exit(any(a) or subprocess.call([sys.argv[1], "-n", "300"], close_fds=True))
 	END
 	xpuload --transport shm -o s.data python3 spawn.py "$exact" >out 2>log
-	is $? 0 "children by posix_spawn: exit status 0" || diag "$(cat log)"
-	exact s 1200 "children by posix_spawn: every launch is matched, under its own site"
+	is $? 0 "children of posix_spawn(): exit status 0" || diag "$(cat log)"
+	exact s 1200 "children of posix_spawn(): every launch is matched, under its own site"
 else
-	skip "children by posix_spawn" "no python3"
+	skip "children of posix_spawn()" "no python3"
 fi
 xpuload --transport shm -o ns.data unshare -pf --propagation unchanged "$exact" -t 2 \
 	-n 1000 >out 2>log
@@ -158,16 +158,16 @@ like "$(cat log)" '1 process used CUDA, could not reach xpuload, and is not reco
 like "$(cat log)" '; lost 1001$' \
 	"xpuload cannot be reached: the process and its launches are counted as lost"
 unlike "$(cat log)" 'made no CUDA or OpenCL launch' \
-	"xpuload cannot be reached: xpuload does not report a target without launches"
+	"xpuload cannot be reached: no message says that the target made no launches"
 bare "$inst" --strict --transport shm -o no.data "$refuse" memfd shmget -- "$exact" \
 	-n 1000 >out 2>log
 is "$? $(cat out)" "125 exact: threads 8 sites 16 launches 1000" \
-	"no memory to share: the target runs to its end, --strict fails"
+	"no memory to share: the target runs to its end, and --strict fails"
 like "$(cat log)" 'pid [0-9]+ is not recorded: it could not create shared memory' \
 	"no memory to share: a message says that nothing is recorded"
 like "$(cat log)" '; lost 1$' "no memory to share: the process is counted as lost"
 unlike "$(cat log)" 'made no CUDA or OpenCL launch' \
-	"no memory to share: xpuload does not report a target without launches"
+	"no memory to share: no message says that the target made no launches"
 
 # In other network and IPC namespaces, or as another user in another network namespace, even the
 # counters are unreachable.
@@ -178,11 +178,11 @@ for how in "unshare -ni" "unshare -n setpriv --reuid 65534 --clear-groups"; do
 	fi
 	"$XPULOAD" --strict --transport shm -F 1 -o no.data $how "$exact" -n 1000 >out 2>log
 	is "$? $(cat out)" "125 exact: threads 8 sites 16 launches 1000" \
-		"$how: the target runs to its end, --strict fails"
+		"$how: the target runs to its end, and --strict fails"
 	like "$(cat log)" '1 process used CUDA, could not reach xpuload, and is not recorded' \
 		"$how: a message says that the process is not recorded"
 	unlike "$(cat log)" 'made no CUDA or OpenCL launch' \
-		"$how: xpuload does not report a target without launches"
+		"$how: no message says that the target made no launches"
 done
 # Without perf events, xpuload cannot know whether such a process launched.
 "$refuse" perf -- "$XPULOAD" --strict --transport shm -o no.data unshare -ni "$exact" \
@@ -322,7 +322,7 @@ while [ $n -lt "$kills" ]; do
 	diag "status $status: $line; made $made, others begun and done ${11} ${12}"
 done
 is $bad 0 \
-	"the target killed, $kills times: every launch before the kill is recorded, under its own site"
+	"the target is killed $kills times: each earlier launch is recorded, under its own site"
 
 # xpuload is killed: the target runs to its end, and the file can be read.
 bad=0 n=0
@@ -346,5 +346,6 @@ while [ $n -lt "$kills" ]; do
 	bad=$((bad + 1))
 	diag "status $(cat k.status), $(cat k.out), $(cat k.mlog)"
 done
-is $bad 0 "xpuload killed, $kills times: the target is unharmed, and the file has no wrong launch"
+is $bad 0 \
+	"xpuload is killed $kills times: the target is unharmed, and no launch in the file is wrong"
 done_testing

@@ -77,11 +77,12 @@ like "$(cat log)" "launches $((nr * 200)) matched $((nr * 200)) unmatched 0 lost
 
 # xpuload is not notified when a process ends, or when its pid is reused.
 bare "$refuse" perf -- "$inst" --strict --transport shm -o p.data sh many.sh 50 200 >out 2>log
-is "$? $(account log)" "0 10000 0 0" "50 at once, no perf events: nothing is lost" ||
+is "$? $(account log)" "0 10000 0 0" "50 processes, no perf events: nothing is lost" ||
 	diag "$(cat log)"
-exact home/p 10000 "50 at once, no perf events: every launch is matched, under its own site"
+exact home/p 10000 "50 processes, no perf events: every launch is matched, under its own site"
 
-# late NAME COMMAND...: like the above, but xpuload reads nothing before COMMAND ends
+# late NAME COMMAND...: records COMMAND without perf events, and lets xpuload read nothing before
+# COMMAND ends
 late() {
 	late_name=$1
 	shift
@@ -99,16 +100,16 @@ late ended sh many.sh 60 200
 is "$? $(account log)" "0 12000 0 0" \
 	"60 processes that end before xpuload looks at them: nothing is lost" ||
 	diag "$(cat log)"
-exact ended 12000 "60 that have ended: every launch is matched, under its own site"
+exact ended 12000 "60 processes that have ended: every launch is matched, under its own site"
 is "$(grep -vc '^exact;' ended.folded)" 0 \
 	"60 processes that have ended: the recording has their names"
 # shellcheck disable=SC2016 # in the other shell
 late images sh -c '"$0" -n 300; exec "$1" -n 200' "$XPU_BUILD/workload/forks" "$exact"
-is $? 0 "a fork, and programs that follow one another: nothing is lost after they have ended" ||
+is $? 0 "a fork and execs that have ended: nothing is lost" ||
 	diag "$(cat log)"
 exact images 1100 "a fork and execs that have ended: every launch is matched, under its own site"
 
-# Threads that ended before the process begins to end have names, too.
+# Threads that end before their process begins to end have names, too.
 late names "$exact" -c -t 200 -n 1000
 is "$? $(account log)" "0 1000 0 0" "200 threads that have ended: nothing is lost" ||
 	diag "$(cat log)"
@@ -206,7 +207,7 @@ elif unshare -m true 2>/dev/null; then
 	late hidden unshare -m sh -c 'mount -t tmpfs none /proc && exec "$0" -n 100' "$exact"
 	is $? 125 "a process without /proc has ended: --strict fails" || diag "$(cat log)"
 	like "$(cat log)" 'lost: 1 mmap or comm events' \
-		"mappings that could not be read are counted"
+		"a process without /proc has ended: its mappings are counted as lost"
 else
 	skip "a process without /proc" "no mount namespace"
 fi
@@ -260,7 +261,8 @@ while [ $n -lt "$stops" ]; do
 		diag "$(cat "s$n.log")"
 done
 
-# A process image has ended, and so has the next one, before xpuload reads about the first.
+# Two images of one process have ended, one after the other, before xpuload reads about the first
+# image.
 cat >execs.sh <<-'END'
 	"$EXACT" -n 100
 	exec sh -c '"$EXACT" -n 200; sleep 0.1; exec "$EXACT" -n 400'
@@ -283,7 +285,7 @@ narrow() {
 if narrow 4 true 2>/dev/null; then
 	narrow 4 "$XPULOAD" --strict --transport shm -F 1 -o q.data sh many.sh 60 200 >out 2>log
 	is "$? $(account log)" "0 12000 0 0" \
-		"a queue of 4, 60 processes at once: processes try again, and all launches are recorded" ||
+		"60 processes, a queue of 4 entries: processes retry, and no launch is lost" ||
 		diag "$(cat log)"
 
 	# shellcheck disable=SC2016 # in the other shell
@@ -299,8 +301,8 @@ if narrow 4 true 2>/dev/null; then
 	like "$(cat log)" "$3 processes used CUDA, could not reach xpuload, and are not recorded" \
 		"the socket's queue is full: a message counts the processes that are not recorded"
 
-	# A killed process cannot report its launches. xpuload counts those until shortly before its
-	# end.
+	# A killed process cannot report its launches. xpuload counts the launches that the process
+	# made until shortly before its end.
 	# shellcheck disable=SC2016 # in the other shell
 	narrow 1 "$XPULOAD" --strict --transport shm -F 1 -o q.data sh -c \
 		"$stop"'; sh many.sh 2 200; "$0" -n 500 killed; echo over >killed' \
@@ -324,7 +326,8 @@ diag "recorded $1, lost $2 of $3 processes"
 is "$(($1 + $2))" 8000 \
 	"too many descriptors in flight: each launch is recorded or counted" || diag "$(cat log)"
 
-# With a file size limit, a process's memory survives the process only after xpuload has taken it.
+# With a file size limit, a process's memory outlives the process only if xpuload has taken the
+# memory before.
 cat >limited.sh <<-'END'
 	ulimit -f 1
 	sh many.sh "$@"
@@ -337,7 +340,7 @@ is "$? $(account log)" "0 12000 0 0" "files of at most one block, 60 processes a
 	"$stop"'; sh limited.sh 10 200; echo over >limited' >out 2>log &
 go_on limited
 is "$? $(account log)" "125 0 2000 10" \
-	"files of at most one block, ended while xpuload is stopped: each launch is counted" ||
+	"file limit of one block, processes end while xpuload is stopped: each launch is counted" ||
 	diag "$(cat log)"
 
 # ---- memory

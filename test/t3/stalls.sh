@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # xpuload --stalls on the simulated GPU: PC samples of kernels are under the call paths that
-# launched them, add up, and leave every launch and every sum as it is without samples.
+# launched the kernels, and the samples add up. Every launch and every sum is the same as without
+# samples.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
@@ -16,7 +17,7 @@ record() {		# record NAME ARGS...: records the program "exact"
 		"$@" >/dev/null 2>load.log
 	is $? 0 "$name: exit status 0"
 	xpumerge -i "$name.data" -f folded --unit count -o count.folded 2>merge.log
-	# The verdict finds kernels by their frame, which is the last frame of a path without
+	# The verdict expects a kernel's frame at the end of a path, as in a recording without
 	# samples.
 	sed 's/;+[0-9a-fx]*;\[stall\][^ ]* / /' count.folded >"$name.folded"
 	like "$("$XPU_SRC/test/lib/verdict.sh" "$name.folded" merge.log)" \
@@ -83,7 +84,7 @@ like "$(xpumerge -i one.data 2>/dev/null)" \
 	"a kernel with one call path: all its samples belong to that path"
 
 # One kernel at a time: each sample belongs to one known launch, and to the path of that launch.
-# This also holds while modules are unloaded, which reads samples, too.
+# This also holds while modules are unloaded: the shim reads samples before each unload.
 args=--stalls=exact record serial -n 4000
 like "$(cat load.log)" 'kernels run one at a time' \
 	"--stalls=exact: a message says that kernels run one at a time"
@@ -162,7 +163,7 @@ like "$(cat merge.log)" '^ +[0-9]+ us of kernels without PC samples' \
 for how in late later; do
 	export XPU_SIM_PC=$how
 	start $how xpuload --stalls -o $how.data "$live" -t 1
-	for _ in 1 2 3 4 5; do		# the sampler may begin after the first ones
+	for _ in 1 2 3 4 5; do		# the sampler may begin after the first bursts
 		ask $how "burst 100" >/dev/null
 		sleep 0.5
 	done
@@ -210,7 +211,7 @@ like "$(gunzip -c <out.pprof | strings)" 'of_thread.int. at inlined.cu:5' \
 	"pprof: an inlined function has its own line"
 
 # The page has the source of these lines, if the user says where it is.
-texts() {		# texts DIRS: prints the texts of lines in the page, one in a line
+texts() {		# texts DIRS: prints the source lines that are in the page, one per line
 	xpumerge -i inlined.data --source "$1" -o source.html 2>source.log
 	sed -n '/"texts":/,/"reasons":/p' source.html | tr -d '\n' |
 		sed 's/.*"texts":\[\(.*\)\],"reasons".*/\1/; s/","/"\n"/g; s/.u003c/</g' | sort
@@ -225,12 +226,12 @@ like "$(cat source.log)" '^xpumerge: --source: src/one/inlined.cu is newer than 
 	"--source: a message says that the file is newer than the recording"
 touch -d 2020-01-01 src/one/inlined.cu
 texts src/one:src >/dev/null
-is "$(grep -c -- --source source.log)" 0 "--source: one file by two ways is one file"
+is "$(grep -c -- --source source.log)" 0 "--source: a file that is found twice counts once"
 cp src/one/inlined.cu src/two
-is "$(texts src | wc -l)" 3 "--source: two equal files are one file"
-is "$(grep -c -- --source source.log)" 0 "--source: the older of two equal files counts"
+is "$(texts src | wc -l)" 3 "--source: two equal files count as one file"
+is "$(grep -c -- --source source.log)" 0 "--source: the age of the oldest equal file counts"
 tr p q <src/one/inlined.cu >src/two/inlined.cu
-is "$(texts src | tr -d '\n')" "" "--source: a name of two different files: no text is shown"
+is "$(texts src | tr -d '\n')" "" "--source: two different files have one name: no text is shown"
 like "$(cat source.log)" \
 	'--source: several different files are called inlined.cu: their lines are not shown$' \
 	"--source: a message says that two files have one name"
@@ -247,12 +248,12 @@ is "$(texts src/two | tr -d '\n')" "" "--source: a file above 16 MiB has no text
 like "$(cat source.log)" '--source: cannot read src/two/inlined.cu: File too large' \
 	"--source: a message says that the file is too large"
 sed "5s/.*/$(printf 'x%.0s' $(seq 236))\\xc3\\xa4 of 240/" src/one/inlined.cu >src/two/inlined.cu
-like "$(texts src/two)" '"x{236}\.\.\."' "--source: a long line is cut before a letter"
+like "$(texts src/two)" '"x{236}\.\.\."' "--source: a long line is cut between two characters"
 texts "$(seq -s : 10)" >/dev/null
 is "$(grep -c -- '--source: cannot read [0-9]' source.log)" 8 \
 	"--source: eight directories that cannot be read are named"
 like "$(cat source.log)" '--source: 2 other files or directories cannot be read' \
-	"--source: the other ones are counted"
+	"--source: further directories that cannot be read are counted"
 texts "$(yes src/one | head -n 64 | tr '\n' :)src/two" >/dev/null
 is "$(grep -c -- '--source: only the first 64 directories' source.log)" 1 \
 	"--source: a message says that there are more than 64 directories"
@@ -261,7 +262,7 @@ ln -s ../one src/two/out
 ln -s ../one/inlined.cu src/two/inlined.cu
 is "$(texts src/two | tr -d '\n')" "" "--source: symbolic links are not followed"
 like "$(xpumerge -i inlined.data --source src -f folded 2>&1)" '--source is for -f html' \
-	"--source: other formats refuse it"
+	"-f folded refuses --source"
 
 # Whenever CUPTI refuses or loses samples, a message says so, and the launches are recorded as
 # usual.
@@ -311,7 +312,7 @@ like "$(cat load.log)" 'no stall reasons are recorded: another program samples t
 	"another program samples the GPU: a message says that no samples are taken"
 args="--stalls --gpu-metrics" record beside -n 4000
 like "$(cat load.log)" '--gpu-metrics with --stalls: 10 samples a second, by NVML' \
-	"with --gpu-metrics: a message says that NVML's metrics remain"
+	"with --gpu-metrics: a message says that the metrics come from NVML"
 like "$(xpumerge -i beside.data 2>/dev/null)" 'stalls: [1-9][0-9]* samples' \
 	"with --gpu-metrics: PC samples are taken"
 like "$(xpumerge -i beside.data --json --table gpu_metrics 2>/dev/null)" '"power"' \
@@ -331,5 +332,5 @@ for bad in 4 32 x '' exact,4 exactly; do
 done
 xpuload --stalls=exact -p $$ >bad.log 2>&1
 like "$(cat bad.log)" 'needs a COMMAND to start' \
-	"-p: refused, because the shim reads the option at its start"
+	"--stalls=exact with -p: refused, because the shim reads the option at its start"
 done_testing

@@ -10,7 +10,7 @@ export XPU_SIM_CUPTI_VERSION
 program=$XPU_BUILD/workload/several
 [ -x "$program" ] || skip_all "no headers of CUPTI 13"
 
-run() {			# run NAME OPTIONS -- ARGS...: records; NAME.counts has the sets by phase
+run() {			# run NAME OPTIONS -- ARGS...: records; NAME.counts: memsets of each phase
 	name=$1
 	shift
 	options=
@@ -24,7 +24,7 @@ run() {			# run NAME OPTIONS -- ARGS...: records; NAME.counts has the sets by ph
 	xpuload $options -o "$name.data" "$program" "$@" >got 2>load.log
 	is $? 0 "$name: exit status 0"
 	is "$(cat got)" "$(cat want)" \
-		"$name: the program's profilers see the same as without xpuload"
+		"$name: the program's profilers get the same results as without xpuload"
 	xpumerge -i "$name.data" -f folded --unit count -o "$name.folded" 2>merge.log
 	sed -n 's/.*;\(before\|during\|after\|alone\);.*\[GPU_Memset\] /\1 /p' "$name.folded" |
 		sort | tr '\n' ' ' >"$name.counts"

@@ -33,7 +33,7 @@ xpuload -q -o a.data sh -c 'ls -l /proc/self/fd >inside' <&- 2>&-
 sh -c 'ls -l /proc/self/fd >outside' <&- 2>&-
 is "$(grep -c -- '->' inside)" "$(grep -c -- '->' outside)" "closed descriptors stay closed"
 xpumerge -i a.data -f folded -o a.folded 2>log
-is $? 0 "closed descriptors: xpuload's files do not get their numbers" || diag "$(cat log)"
+is $? 0 "xpuload's files do not get the numbers of closed descriptors" || diag "$(cat log)"
 
 xpuload -q -o a.data grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status >inside 2>log
 grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status >outside
@@ -93,7 +93,7 @@ pid=$!
 wait_for test -s ready
 kill -USR1 $pid
 wait $pid
-is "$(cat caught)" 1 "a signal to xpuload alone arrives once"
+is "$(cat caught)" 1 "a signal that is sent only to xpuload reaches the target once"
 
 # A signal to the whole group arrives once, too: timeout(1) sends it to its child and to the group.
 rm -f ready
@@ -111,7 +111,7 @@ pid=$!
 wait_for test -s ready
 kill -ALRM $pid			# the target's time limit is over
 wait $pid
-is "$(cat caught)" 1 "a signal to the group arrives once"
+is "$(cat caught)" 1 "a signal that is sent to the process group reaches the target once"
 
 # SIGTERM to xpuload ends the target, and the recording is closed properly.
 "$XPULOAD" -o a.data sleep 1800 2>log &
@@ -119,12 +119,12 @@ pid=$!
 wait_for pgrep -P $pid -x sleep >/dev/null
 kill -TERM $pid
 wait $pid 2>/dev/null
-is $? 143 "SIGTERM ends xpuload and the target, with the exit status as without xpuload"
+is $? 143 "SIGTERM ends xpuload and the target, with the same exit status as without xpuload"
 like "$(cat log)" 'launches' "SIGTERM: xpuload still prints its counts"
 
 # xpuload does not wait for descendants that outlive the target.
 xpuload -q -o a.data sh -c 'sleep 1800 >/dev/null 2>&1 </dev/null & echo $! >left; exit 4' 2>log
-is $? 4 "a target that leaves a child behind: exit status 4, like the target"
+is $? 4 "a target that leaves a child behind: the target's exit status 4 is passed on"
 kill "$(cat left)"
 ok $? "a target that leaves a child behind: xpuload does not wait for the child"
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The status line of a recording on a terminal. Nothing of it is printed anywhere else.
+# The status line of a recording on a terminal. The status line is printed nowhere else.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf tmux
 . "$XPU_SRC/test/lib/live_checks.sh"
@@ -37,7 +37,7 @@ screen "$XPULOAD -p $a_pid -o a.data"
 shows '^xpuload: attached to 1 process, [0-9]+ \(live\), Ctrl-C ends$'
 ok $? "-p: the terminal shows to which process xpuload attaches" || diag "$(cat capture)"
 wait_for works_and_shows '^[1-9][0-9]* s, [0-9.]+ ?k? launches/s, [0-9.]+ ([KMG]i)?B, lost 0$'
-ok $? "-p: the status line has seconds, launches a second, bytes, losses" || diag "$(cat capture)"
+ok $? "-p: the status line shows time, launches/s, bytes and losses" || diag "$(cat capture)"
 kill -INT "$(pgrep -o -f "^$XPULOAD -p $a_pid -o a.data$")"
 shows '^xpuload: [1-9][0-9]* launches from'
 ok $? "-p: the terminal shows the summary at the end" || diag "$(cat capture)"
@@ -52,7 +52,8 @@ is "$(cat "$status"; grep -c . capture)" "0
 0" "-q: nothing is printed" || diag "$(cat capture)"
 end
 
-# A line that is wider than a small terminal could not be removed.
+# A small terminal: a status line that is wider than the terminal is cut, because it could not be
+# removed.
 columns=20
 screen "$XPULOAD -p $a_pid -o a.data --duration 3.5"
 wait_for test -s "$status"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Time namespaces: processes whose CLOCK_MONOTONIC is shifted, and a recorder whose clock is
-# shifted. All timestamps in a recording use the machine's clock: one process does not change the
-# span, the sums or the order of another process.
+# shifted. All timestamps in a recording use the machine's clock: a process with a shifted clock
+# changes neither the span of the recording nor the sums or the order of other processes.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 use_sim

@@ -37,8 +37,8 @@ is "$? $(cat log)" "0 " "--batch: exit status 0, and nothing on stderr"
 nr=$(grep -c 'launches/s, .*lost 0$' frames)
 [ "$nr" -ge 3 ] && [ "$nr" = "$(grep -c 'launches/s, ' frames)" ]
 ok $? "--batch prints several frames, and nothing is lost" || diag "$(cat frames)"
-is "$(counts 'kernel or copy')" 1212 "each kernel is in exactly one frame"
-is "$(counts 'call path')" 1212 "each call path of a kernel is in exactly one frame"
+is "$(counts 'kernel or copy')" 1212 "the frames together count each kernel once"
+is "$(counts 'call path')" 1212 "the frames together count the call path of each kernel once"
 [ "$(LC_ALL=C.UTF-8 awk '{ if (length($0) > n) n = length($0) } END { print n + 0 }' frames)" \
 	-le 80 ]
 ok $? "--batch: no line is wider than 80 characters"
@@ -79,7 +79,7 @@ looks() {
 	tmux -S "$tmux" capture-pane -p >capture 2>/dev/null
 	grep -Eq -- "$1" capture
 }
-hides() {		# hides SHOWN REGEX: tests for SHOWN on the screen, without REGEX
+hides() {		# hides SHOWN REGEX: whether a line matches SHOWN and no line matches REGEX
 	looks "$1" && ! grep -Eq -- "$2" capture
 }
 key() {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Trees of running processes: existing and future children, several pids, and all processes with a
-# given name or in a cgroup. TREE_SECONDS: how long children start and end.
+# given name or in a cgroup. TREE_SECONDS: for how many seconds children start and end.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
@@ -15,7 +15,7 @@ start_family() {	# start_family NAME ARGS...: starts family with the shim
 	start "$name" env LD_PRELOAD="$XPU_SHIM" "$family" "$@"
 }
 
-says() {		# says OBSERVER NUMBER TEST: checks that it has NUMBER processes
+says() {		# says OBSERVER NUMBER TEST: checks that OBSERVER has NUMBER processes
 	wait_for grep -qs 'Ctrl-C ends' "$1.log" || diag "$1 does not attach: $(cat "$1.log")"
 	es=es
 	[ "$2" != 1 ] || es=
@@ -53,7 +53,7 @@ is "$(ask a "burst 500")" "burst 4000" "existing children keep running"
 # Workers that start and end all the time; each launches right after its start.
 answer=$(ask a "churn 20 $((${TREE_SECONDS:-1} * 1000))")
 nr=${answer#churn }
-for i in 1 2 3 4 5; do		# after 256 workers, xpuload detaches from the ended ones
+for i in 1 2 3 4 5; do		# after 256 workers, xpuload detaches from ended workers
 	[ "$nr" -lt 6000 ] || break
 	answer=$(ask a "churn 20 1000")
 	nr=$((nr + ${answer#churn }))
@@ -87,9 +87,9 @@ ok $? \
 finish e
 finish f
 
-# Two trees at once; a child is one process even if its pid and its parent's pid are given. By
-# name: the parent has the name, and so have its children, which are also attached to as children.
-# By cgroup: it may be empty at first, or may have the name of a container.
+# Two trees at once. A child counts as one process even if both its pid and its parent's pid are
+# given. By name: the parent and its children have the name, so each child is found by name and as a
+# child. By cgroup: the cgroup is empty at first, or has the name of a container.
 cp "$family" "$$ family of b"
 start_family b -w 2
 start c env LD_PRELOAD="$XPU_SHIM" "./$$ family of b" -w 2
@@ -189,6 +189,6 @@ refused "-a --container nobody-has-this-name" \
  to this container: expected its id, or at least the first 4 digits of its id: see docker inspect\
  -f '{{.Id}}' NAME"
 [ ! -e none.data ]
-ok $? "none of these failures left a recording behind"
+ok $? "a refused command leaves no recording behind"
 
 done_testing

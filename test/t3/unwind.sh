@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Call chains from the target's own unwinder, through the kernel, to names: the expected chains, and
-# the result if no chain can be found.
+# Call chains from the target's own unwinder, through the kernel, to names. Compares them with the
+# expected chains, and checks the result if no chain can be found.
 . "$XPU_SRC/test/lib/tap.sh"
 [ -z "$XPU_SAN" ] || skip_all "not with sanitizers: their own frames are in the way"
 need root bpf

@@ -6,7 +6,7 @@
 need root bpf
 need shim
 use_sim
-# xpuload uses the shim in its own directory, and xpumerge for --every.
+# xpuload uses the shim and, for --every, the xpumerge in its own directory.
 cp "$XPULOAD" "$XPU_BUILD/xpumerge" "$XPU_BUILD/vendor/libxpushim.so" \
 	"$XPU_BUILD/vendor/libtoy.so" .
 is $? 0 "xpuload has the shim with one more vendor"
@@ -28,8 +28,8 @@ run() {			# run WORKLOAD LAUNCHES NAME OPTION...: records, merges and compares
 
 run exact 16008 bpf
 like "$(cat bpf.folded)" ';site_03;toy_launch;toy_launch;\[GPU_Kernel\]kernel_03 ' \
-	"the call has the name that the vendor gave it, after the frame of its library"
-is "$(grep -c ';site_08;.*\]kernel_08 ' bpf.folded)" 1 "slow kernels are under one path"
+	"the vendor's name of the call is shown after the frame of the vendor's library"
+is "$(grep -c ';site_08;.*\]kernel_08 ' bpf.folded)" 1 "slow kernels are under one call path"
 
 # The sum of 8 kernels, each of which takes 50 ms or, on a busy machine, longer.
 xpumerge -i bpf.data --waits -f folded --unit us -o us.folded 2>merge.log
@@ -42,7 +42,7 @@ like "$(cat us.folded)" 'wait_for;toy_wait;\[GPU_Wait\]' "waits are under the ca
 run exact 16008 shm --transport shm
 
 # Two APIs in one process, with equal numbers of launches, streams, contexts and devices.
-collisions() {		# collisions DATA: how many launches of one API have a number of the other's
+collisions() {		# collisions DATA: prints how many launch numbers both APIs have used
 	xpumerge dump "$1" | perl -ne '
 		my ($id) = /\bKERNEL\b.* correlation_id=(\d+)/ or next;
 		$seen{$id} |= / api=15 / ? 2 : 1;
@@ -60,7 +60,7 @@ case "$(gpus 'kernel_0[0-3]') $(gpus 'kernel_1[0-3]')" in
 "GPU0 GPU1" | "GPU1 GPU0") true ;;
 *) false ;;
 esac
-ok $? "each API has its own GPU, although both GPUs are the first of their process"
+ok $? "the kernels of the two APIs are on two GPUs, although both GPUs have the same number"
 
 run pair 12000 each_launch --probe launch
 run pair 12000 two_shm --transport shm
@@ -75,5 +75,5 @@ for file in every.*.data; do
 done >verdicts
 is "$(grep -cv ' wrong 0 unmatched 0 lost 0$' verdicts)" 0 "--every: each single file is exact"
 is "$(awk '{ n += $2; m += $4 } END { print n, m }' verdicts)" "12000 12000" \
-	"--every: $(wc -l <verdicts) files have all launches"
+	"--every: $(wc -l <verdicts) files together have all launches"
 done_testing

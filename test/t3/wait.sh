@@ -18,8 +18,8 @@ run() {			# run NAME ARGS...: records and merges
 	like "$(cat merge.log)" ' unmatched 0 lost 0$' "$name: nothing is lost"
 }
 
-# most NAME N REGEX TEXT: checks that the wait is at least 90 % of the work, which takes 100 ms
-# after its launch and has begun before the waiting call, and is not longer than the phase.
+# most NAME N REGEX TEXT: checks that the wait lasts at least 90 % of the time that the work still
+# takes when the waiting call begins, and not longer than the phase. The work takes 100 ms.
 most() {
 	perl -e '
 		my ($name, $n, $regex) = @ARGV;
@@ -56,8 +56,8 @@ like "$(cat context.folded)" '^.waits.;shares-0;.*cudaDeviceSynchronize;\[GPU_Wa
 run copy -t 1 -w copy
 most copy 0 'cudaMemcpy;\[GPU_Wait\]k_work0' "the thread waits for the kernel before the copy"
 
-# The launches wait, and the rest of the wait is in the synchronization; gaps between kernels do not
-# count as waiting.
+# Launches wait while the queue is full, and the synchronization waits for the rest. Gaps between
+# kernels do not count as waiting.
 run queue -t 1 -r 2500
 perl -ne 'BEGIN { $sum = 0 } print "# a full queue: ";
 	/ launch (\d+) \d+ (-?\d+) / or die;

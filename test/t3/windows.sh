@@ -14,7 +14,7 @@ is $? 0 "exit status 0"
 sed 's/^/# /' verdict
 is "$(grep -cE ' [0-9.]+-[0-9.]+ +\|' verdict)" 72 "nine threads are compared in eight windows"
 is "$(grep -c WRONG verdict)" 0 \
-	"each window's times are right within 1 %, and all windows add up to the whole"
+	"each window's times are right within 1 %, and the windows add up to the recording"
 is "$(xpumerge -i run.data --table threads --csv --limit 0 2>/dev/null | awk -F, '
 	NR > 1 { for (i = 2; i <= 10; i++) $1 -= $i; wrong += $1 != 0 }
 	END { print (NR > 9), wrong + 0 }')" "1 0" \
@@ -38,7 +38,7 @@ long_ms() {		# long_ms OPTION...
 }
 before=$(awk -v e="$end" 'BEGIN { printf "%.6f\n", e - 0.1 }')
 is "$(long_ms --from "$before" --to "$end")" 100 \
-	"a sleep that has not ended counts in the last 100 ms"
+	"a sleep that goes on at the end of the recording counts in the last 100 ms"
 is "$(long_ms --from "$before")" 100 \
-	"a sleep that has not ended counts only up to the end of the recording"
+	"a sleep that goes on at the end of the recording counts only up to that end"
 done_testing

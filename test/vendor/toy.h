@@ -29,8 +29,8 @@ enum toy_call { TOY_LAUNCH = 1, TOY_WAIT };
 
 struct toy_tracer {
 	/*
-	 * Reports on its thread that a call begins or ends. @id: ID of the launch, unique in the
-	 * process
+	 * Reports that a call begins or ends, on the thread that makes the call. @id: ID of the
+	 * launch, unique in the process
 	 */
 	void (*begins)(enum toy_call call, uint32_t stream, uint32_t id);
 	void (*ends)(enum toy_call call, uint32_t stream, uint32_t id);

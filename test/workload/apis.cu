@@ -243,8 +243,8 @@ GRAPH_SITE(dgraph_pt, "cuGraphLaunch",
 /* ---- copies and sets ------------------------------------------------------------------------- */
 
 /*
- * A site of a copy or set. Its body can use bytes, a number of bytes that no other site has, and
- * the device's address as the driver names it.
+ * A site that makes a copy or set. Its body can use the variables bytes, a number of bytes that no
+ * other site has, and at, the device's address as the driver's type.
  */
 #define MEMORY_SITE(name, api, kind, body)					\
 	extern "C" NOINLINE void site_##name(void)				\

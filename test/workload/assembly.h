@@ -44,8 +44,8 @@
 	".size traps, . - traps\n"
 
 /*
- * cfa_in_rbx(f): code whose CFA is in a register that other code seldom uses for it. An unwinder
- * that tracks only the stack pointer and the frame pointer cannot unwind through it.
+ * cfa_in_rbx(f): code whose CFA is in a register that seldom holds the CFA in other code. An
+ * unwinder that tracks only the stack pointer and the frame pointer cannot unwind through it.
  */
 #define ASSEMBLY_CFA_IN_RBX							\
 	".text\n"								\
@@ -70,8 +70,8 @@
 	".size cfa_in_rbx, . - cfa_in_rbx\n"
 
 /*
- * lie(f, bp): calls f() with @bp as the frame pointer; its unwind tables claim that its frame is at
- * @bp.
+ * lie(f, bp): calls f() with @bp as the frame pointer. The unwind tables of lie() claim that its
+ * frame is at @bp.
  */
 #define ASSEMBLY_LIE								\
 	".text\n"								\

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * blocked.h - how long a thread was blocked, as the kernel reports it: it neither ran nor waited
- * for a CPU
+ * blocked.h - how long a thread was blocked, which means that it neither ran nor waited for a CPU;
+ * computed from the kernel's figures
  *
  * With these figures, programs that measure their own times do not need an idle machine.
  */

@@ -177,7 +177,7 @@ static void do_fork(void)
 		wrong("status of a child");
 }
 
-/* This thread blocks all signals, so no call of it may fail with EINTR. */
+/* This thread blocks all signals, so none of its system calls may fail with EINTR. */
 static void do_wait(int *fds)
 {
 	struct timespec nap = { 0, 3000000 };

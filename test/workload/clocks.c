@@ -5,10 +5,10 @@
  *	clocks WAY...		prints a line for each way: WAY NS CHILDREN_NS GROUP_NS
  *
  * Each way has its own process. NS is this process's CPU time by its clock, CHILDREN_NS the CPU
- * time of its children. Both lack a part of each ended thread or child, because the kernel adds up
- * the time before the end. GROUP_NS, the CPU time of a control group from the process's start to
- * its end, is complete. CLOCKS_GROUP is the directory of the process's control group; without this
- * variable, GROUP_NS is 0. The ways:
+ * time of its children. Both lack the last moments of each ended thread or child, because the
+ * kernel adds up the time before the end. GROUP_NS, the CPU time of a control group from the
+ * process's start to its end, is complete. CLOCKS_GROUP is the directory of the process's control
+ * group; without this variable, GROUP_NS is 0. The ways:
  *
  *	spin		two seconds in a loop
  *	hour		an hour in a loop

@@ -20,8 +20,8 @@
  *	wait		no CPU time: waits for a line, or the end, of standard input
  *	memory=MB	no own CPU time: touches MB megabytes, which the kernel frees at the end
  *
- * At the end it prints its CPU time in us, including its children and the programs before its
- * execs.
+ * At the end it prints its CPU time in us, with the CPU time of its children and of the programs
+ * before its execs.
  */
 #include <err.h>
 #include <fcntl.h>

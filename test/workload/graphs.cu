@@ -12,8 +12,8 @@
  *	built		built_one, then built_two
  *	cloned		the nodes of built, by cudaGraphClone
  *	nested		outer, then a child graph of inner_one and inner_two
- *	updated		after, with which cudaGraphExecUpdate has replaced before
- *	changed		changed, whose time cudaGraphExecKernelNodeSetParams has set to 9 us
+ *	updated		k_after, by which cudaGraphExecUpdate has replaced k_before
+ *	changed		k_changed, whose time cudaGraphExecKernelNodeSetParams has set to 9 us
  *	again		again_one: captured again for each launch, as some frameworks do,
  *			instantiated before the launch and destroyed after it
  *

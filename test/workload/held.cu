@@ -3,18 +3,18 @@
  * held.cu - memory that CUDA holds without one call for each piece: in pools, in graphs, in a
  * context
  *
- * Prints CUDA's own figures twice: when all memory is allocated, after a second in which a profiler
- * can also query CUDA; and after an allocation has failed, before which CUDA takes back unused
- * memory of pools:
+ * Allocates memory, and waits one second, in which a profiler can query CUDA. Prints CUDA's own
+ * figures:
  *
  *	moment NS			CLOCK_MONOTONIC
  *	unused BYTES		reserved by the default pool, but not in use
  *	graphs BYTES		memory of graph nodes
- *	used BYTES		memory of the device that anybody uses
+ *	used BYTES		device memory that is in use by any process
  *
  * held_pool() and held_device() allocate memory; held_captured() allocates it in a captured graph,
- * held_node() by a graph node. With an argument, the program then asks for too much memory; with a
- * second argument, it first waits for a line.
+ * held_node() by a graph node. With an argument, the program then asks for too much memory, which
+ * makes CUDA take back unused memory of pools, and prints the figures again. With a second
+ * argument, it waits for a line before that.
  */
 #include <cuda.h>
 #include <cuda_runtime.h>

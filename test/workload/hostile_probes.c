@@ -12,7 +12,7 @@
  *
  *	-s	equal seeds give equal runs, apart from thread timing
  *	-r	the maximum rate into the ring buffer (20); 0: as much as it can
- *	-p	a process whose IDs it uses where it may choose IDs
+ *	-p	a process whose ID it often sends in place of its own IDs
  *	-u	becomes that user first (65534)
  *
  * It exits with status 0, even if some of its children have died.
@@ -284,7 +284,7 @@ static void send_batch(struct prng *r)
 	if (is_there(at, bytes) && bytes >= sizeof(counters)) {
 		if (one_in(r, 8))
 			spoil(r, &counters, sizeof(counters));
-		/* This process is then not recorded at all, and xpuload's status shows that. */
+		/* With these counters, the process is not recorded, as xpuload's status shows. */
 		if (one_in(r, 2)) {
 			memcpy(at, &counters, sizeof(counters));
 			used = sizeof(counters);
@@ -471,7 +471,7 @@ static void map_files(struct prng *r)
 		snprintf(path, sizeof(path), "/tmp/hostile.%d.%s", getpid(), name);
 		fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0700);
 	}
-	/* Some files begin with this program's bytes, so they have a build-id, with some damage. */
+	/* The files begin with this program, so they have a build-id; half of them are damaged. */
 	n = self < 0 ? 0 : read(self, buf, sizeof(buf));
 	if (n > 1024 && one_in(r, 2))
 		spoil(r, buf + below(r, 1024), 512);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * jit.cu - launches from generated code, which it names in /tmp/perf-PID.map
+ * jit.cu - launches from generated functions, whose names are in /tmp/perf-PID.map
  *
  *	jit HOW
  *

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * late.cu - a launch that is delayed between its number and its record, for tests of xpuload
- * --capture launch:N-M
+ * late.cu - a launch that is delayed after it has its number and before it is recorded, for tests
+ * of xpuload --capture launch:N-M
  *
  *	late LAUNCHES
  *

@@ -6,8 +6,8 @@
  *
  * Reads commands from stdin, one per line, and answers each on stdout when it is done:
  *
- *	burst N		N launches by the threads, each from its own site; then a copy to the
- *			device, one on it and one back, and a comparison; "burst N"
+ *	burst N		N launches by the threads, each from its own site; then copies to the
+ *			device, on the device and back, which are compared; "burst N"
  *	on, off		a separate thread launches from site_bg every 100 us or so; "on"
  *	rss		prints resident memory in KiB: "rss N"
  *	env NAME	prints the value of an environment variable: "env VALUE"

@@ -5,8 +5,8 @@
  *	managed [-n STEPS] [-r SEED] [-p MS] [-s]
  *
  * Functions mg_site_0 to mg_site_3 allocate managed memory that is kept, and mg_site_4 and
- * mg_site_5 allocate memory that is freed after its use: 16 MiB at most at any time. On the
- * simulated device the program tells it how pages migrate (sim_migrate). A real GPU moves them: the
+ * mg_site_5 allocate memory that is freed after its use: 16 MiB at most at any time. The program
+ * tells the simulated device how pages migrate (sim_migrate). On a GPU it makes pages migrate: the
  * host writes memory, the GPU touches it, and the host reads it. Three sites differ: memory of
  * mg_site_1 is prefetched before each use, memory of mg_site_2 is first touched by the GPU, and
  * only the host uses memory of mg_site_3. Each line of output has the true figure of a call path:

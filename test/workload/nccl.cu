@@ -7,12 +7,13 @@
  *
  * Each rank is a process. In a step it loads a batch, which takes rank SLOW 5 ms longer. Then it
  * launches a kernel, an all-reduce, and a group of two all-reduces. In each third step it also
- * launches a group of a send to the next rank and a receive from the previous one, and such a ring
- * in a communicator that was split off, with the ranks in reverse order. Kernels of one operation
- * end at about the same time. At the end the communicator is destroyed. With "nonblocking" the
- * communicator does not block: its ID is not known yet when the call that makes it returns, and
- * each launch is on its own thread. With "until" a rank prints "ready" on stderr after some steps,
- * and makes STEPS more once FILE exists. Prints how many operations and kernels it made.
+ * launches a ring: a group of a send to the next rank and a receive from the previous rank. Another
+ * ring follows in a communicator that was split off, with the ranks in reverse order. Kernels of
+ * one operation end at about the same time. At the end the communicator is destroyed. With
+ * "nonblocking" the communicator does not block: its ID is not known yet when the call that makes
+ * it returns, and each launch is on its own thread. With "until" a rank prints "ready" on stderr
+ * after some steps, and makes STEPS more once FILE exists. Prints how many operations and kernels
+ * it made.
  */
 #if __has_include(<nvtx3/nvToolsExtPayload.h>)
 #include <nvtx3/nvToolsExtPayload.h>

@@ -24,18 +24,18 @@
  *	sigwait		blocks all signals, and has a thread that receives them
  *	closefrom	closes all descriptors before it launches
  *	nofile		may open no more files once CUDA is initialized
- *	seccomp		forbids most system calls once CUDA is initialized: they kill
+ *	seccomp		most system calls kill the process once CUDA is initialized
  *	setuid		becomes another user once CUDA is initialized
  *	mlockall	locks present and future memory
  *	limit		200 threads at a time, with 500 MB of address space left
- *	rawfork		a child made by the raw system call, which ends by exit()
+ *	rawfork		makes a child by the raw system call; the child ends by exit()
  *	rawthread	as rawfork, but the child ends its only thread
  *	vfork		a vfork child, which ends by _exit()
  *	spawn		posix_spawn() of /bin/true, system(), popen()
  *	exec_thread	a thread other than the first execs this program, with HOW throw
  *	exit_thread	a thread other than the first calls exit()
  *	main_exits	the first thread ends by pthread_exit(), the last one ends the process
- *	tasks		prints whether another thread than the program's takes a signal
+ *	tasks		prints whether a thread that is not the program's own takes a signal
  *	early		launches in a constructor; ODD_EARLY must be in the environment
  */
 #include <cuda.h>

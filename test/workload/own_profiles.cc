@@ -8,11 +8,11 @@
  * Three times, it makes 100 memsets that nobody collects, then a profile of 100 memsets.
  *
  *	late		collects without subscribing, disables, and flushes only 1.5 s later
- *	kineto		like PyTorch's profiler: subscribes and registers a clock once,
- *			which its records must use; each time registers its
- *			callbacks, enables, disables, flushes. It knows only its own buffers,
- *			and reads them after the flush; while CUPTI holds none of them, it neither
- *			flushes nor reads, as PyTorch 2.11 does
+ *	kineto		like PyTorch's profiler: once, it subscribes and registers a clock, which
+ *			its records must use. Each time, it registers its callbacks, enables,
+ *			disables and flushes. It knows only its own buffers, and reads them after
+ *			the flush. While CUPTI holds none of its buffers, it neither flushes nor
+ *			reads, as PyTorch 2.11 does
  *	stranger	finds CUPTI's functions with dlsym(), and frees CUPTI's buffers
  *
  * THREADS other threads make smaller memsets all the time. Prints how many of the 100 memsets each
@@ -71,7 +71,7 @@ static const CUpti_ActivityKind kinetos_kinds[] = {
 static bool knows_buffers;
 static atomic_int nr_sets, nr_calls, nr_unknown;
 static atomic_bool over;
-static atomic_uint_fast64_t begun_ns;	/* when the profile began; 0: CUPTI's own clock */
+static atomic_uint_fast64_t begun_ns;	/* when the profile began; 0 except with kineto */
 static uint64_t CUPTIAPI odd_ns(void);
 static void *memory;
 

@@ -3,8 +3,8 @@
  * private MS DROW STEP... - has a secret word, and uses MS of CPU time at each step
  *
  *	own		uses MS
- *	word		uses MS, with the word on its stack, as its name, and with an executable
- *			file of that name mapped
+ *	word		uses MS while the word is on its stack and is its name, and an executable
+ *			file of that name is mapped
  *	hide		prctl(PR_SET_DUMPABLE, 0)
  *	wait		waits until it is killed
  *	exec PROGRAM	execs PROGRAM MS DROW, with the steps that follow

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A library that looks like CPython from outside, to test the shim with an unexpected library: one
- * of an unknown version, or whose memory does not fit its version.
+ * A library that looks like CPython from outside, to test the shim with a CPython of an unknown
+ * version, or with a CPython whose memory does not fit its version.
  */
 #include <stdint.h>
 

@@ -10,8 +10,8 @@
  * opened inside "four" but ends after it. All of this is in "thread", which each thread opens
  * first; the main thread opens "main" before it has called CUDA.
  *
- *	-m	MODULE, a library with its own copy of NVTX, launches kernel_02, in "module" as
- *		well
+ *	-m	MODULE, a library with its own copy of NVTX, launches kernel_02, and opens the range
+ *		"module" around the launch
  *	-u	each round is also in a range with its own name
  *	-f	another thread ends the started ranges
  *	-b	prints the time of a push and its pop, and does nothing else

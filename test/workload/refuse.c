@@ -2,8 +2,8 @@
 /*
  * refuse [bpf] [perf] [connect] [memfd] [shmget] -- COMMAND [ARG]...
  *
- * Executes COMMAND with a system call filter that refuses these calls, for COMMAND and its
- * children, as containers do: bpf(), perf_event_open(), connect(), memfd_create(), shmget().
+ * Executes COMMAND with a system call filter, as containers do. For COMMAND and its children, the
+ * filter refuses the named calls: bpf(), perf_event_open(), connect(), memfd_create(), shmget().
  */
 #include <errno.h>
 #include <linux/filter.h>

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * several.cc - a program with its own profiler as CUPTI 13.3 allows: one of several subscribers;
- * written in C
+ * several.cc - a program whose own profilers share CUPTI with other subscribers, as CUPTI 13.3
+ * allows; written in C
  *
  *	several [first] [alone] [threads]
  *
- * Makes 200 memsets in before(), 200 in during() while its own profiler counts calls and records,
- * and 200 in after(), when the profiler has unsubscribed. With "first", the profiler subscribes
- * before CUDA is used, and before() is not called. With "alone", another profiler, of the old kind,
- * comes at the end, and all others must leave for it: it counts 200 in alone(). In during() there
- * are three profilers: two of the program, and the recorder. With "threads", four more threads
- * launch all the time. Prints what the profilers have seen. Exits with status 1 if CUPTI refuses.
+ * Makes 200 memsets in before(), 200 in during() while its own two profilers count calls and
+ * records, and 200 in after(), when these profilers have unsubscribed. With the recorder, CUPTI has
+ * three subscribers in during(). With "first", the profilers subscribe before CUDA is used, and
+ * before() is not called. With "alone", a profiler that uses the old API comes at the end, and all
+ * other subscribers must leave CUPTI to it: it counts 200 memsets in alone(). With "threads", four
+ * more threads launch all the time. Prints what the profilers have seen. Exits with status 1 if
+ * CUPTI refuses.
  */
 #include <cuda_runtime_api.h>
 #include <cupti.h>

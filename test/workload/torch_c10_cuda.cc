@@ -3,9 +3,10 @@
  * torch_c10_cuda.cc - replaces PyTorch's libc10_cuda.so: an allocator that cuts blocks from
  * segments
  *
- * Like PyTorch's allocator, it rounds sizes up to 512 bytes. It takes segments of 2 and 20 MB, or
- * as large as a block needs, from cudaMalloc() or as physical memory of 2 MB that it maps after its
- * earlier memory. It reports each block while it holds its lock.
+ * Like PyTorch's allocator, it rounds sizes up to 512 bytes. It gets segments from cudaMalloc(),
+ * which have 2 MB, 20 MB or as much as a large block needs. If it is expandable, it instead maps
+ * physical memory in pieces of 2 MB, which follow its earlier memory. It reports each block while
+ * it holds its lock.
  */
 #include <cstddef>
 #include <cstdint>

@@ -15,21 +15,23 @@
  * rules out offsets that match each stack with an earlier or a later launch. If the order cannot
  * rule out such an offset, the recording is ambiguous. If no threads form pairs, each stack might
  * belong to its thread's next launch, at any distance. Only kinds and names can rule this out: they
- * do if this assumption leaves more than twice as many stacks without a launch.
+ * do if this assumption leaves more than twice as many stacks without a launch as the matching that
+ * was found.
  * 3. Within a pair, events match in order: the probability of each match is summed over all
  * alignments (a pair hidden Markov model). Events outside all pairs, for example if all stacks have
  * one thread id, match as sets: each stack has at most one launch. Belief propagation over the
- * bipartite graph of neighboring stacks and launches gives their probabilities, and a check of
- * stacks that could swap launches corrects these probabilities.
- * 4. Answers are taken in order of probability, down to ALIGN_CERTAIN, or until the chance that
- * more than one in 1000 answers of this recording is wrong reaches 1 %. An answer is the call path
- * of a stack. Launches without an answer are uncertain: a launch without a stack near it did not
- * necessarily lose its stack. A stack is reported to have no launch only if it is before or after
- * all calls, and if more such stacks exist than uncertain launches. In an ambiguous recording only
- * answers on which all offsets agree are taken. If a clock was set, one offset may put all stacks
- * in order, but be wrong for a stretch of the recording. The distances in that stretch then differ
- * from all other distances, and would be more similar to them if its stacks belonged to earlier or
- * later launches (align_order.c). In that case no answers are taken.
+ * bipartite graph of neighboring stacks and launches gives the probabilities of these matches, and
+ * a check of stacks that could swap launches corrects the probabilities.
+ * 4. An answer gives the call path of a stack to a launch. The most probable answers are taken
+ * first, down to ALIGN_CERTAIN, or until the chance that more than one in 1000 answers of this
+ * recording is wrong reaches 1 %. Launches without an answer are uncertain: a launch without a
+ * stack near it did not necessarily lose its stack. A stack is reported to have no launch only if
+ * it is before or after all calls, and if there are more stacks outside all calls than uncertain
+ * launches. In an ambiguous recording only answers on which all offsets agree are taken. If a clock
+ * was set, one offset may put all stacks in order, but be wrong for a stretch of the recording. The
+ * distances in that stretch then differ from the distances in the rest of the recording. They would
+ * differ less if the stacks of the stretch belonged to earlier or later launches (align_order.c).
+ * In that case no answers are taken.
  * 5. If all stacks that name a kernel have the same call path, all launches of that kernel get this
  * call path.
  */
@@ -63,8 +65,8 @@ struct align_side {
 };
 
 struct align_opts {
-	uint64_t tolerance_ns;		/* largest distance of a match after subtracting the
-					 * offset */
+	uint64_t tolerance_ns;		/* largest distance between a stack and its launch, after
+					 * subtracting the offset */
 	uint64_t max_offset_ns;		/* offsets up to this value are tried first */
 };
 
@@ -89,13 +91,15 @@ struct align {
 	uint32_t *pair;
 	int64_t offset_ns;		/* stacks' clock minus launches' clock at the start */
 	double drift_ppm;
-	double jitter_ns;		/* mean distance of a match after subtracting the offset */
+	double jitter_ns;		/* mean distance between a stack and its launch after
+					 * subtracting the offset */
 	uint32_t nr_offsets;		/* number of offsets that explain the recording about
 					 * equally well */
 	int64_t other_offset_ns;	/* the second best offset, if nr_offsets > 1 */
 	/*
-	 * If one offset does not fit all stacks, because a clock was set or one side lacks a part,
-	 * there are several stretches. offset_ns is then the offset of one of them.
+	 * If one offset does not fit all stacks, there are several stretches: a clock was set, or
+	 * one side lacks a part of the recording. offset_ns is then the offset of one of the
+	 * stretches.
 	 */
 	struct align_stretch stretches[ALIGN_STRETCHES];
 	uint32_t nr_stretches;

@@ -16,9 +16,11 @@
 #define NR_SHAPE	128		/* bins of the distribution of distances */
 #define SHAPE_STACKS	16384		/* number of stacks that suffice to learn the shape */
 #define NOISE		0.05		/* assumed share of stacks without a launch */
-#define BAND		8		/* number of launches on either side that may own a stack */
+#define BAND		8		/* number of launches on either side of a stack that may own
+					 * the stack */
 #define BAND_MAX	64		/* limit of BAND where launches are denser than the mean */
-#define NR_EDGES	24		/* number of launches on either side of a stack in a set */
+#define NR_EDGES	24		/* a stack has edges to at most this many launches on either
+					 * side */
 #define NR_SWEEPS	40
 #define SET_MASS_MIN	0.9		/* share of the smaller side that must match if threads are
 					 * unknown */
@@ -26,7 +28,8 @@
 #define SWAP_DEPTH	2		/* maximum number of stacks in a chain of swaps, minus 1 */
 #define SWAP_STEPS	1000
 #define SWAP_CARE	3
-#define FAR_STACK	0.001		/* share of seemingly lost stacks that are only far away */
+#define FAR_STACK	0.001		/* share of seemingly lost stacks that are only far from
+					 * their launches */
 #define FAR_LAUNCHES	256		/* maximum number of launches to consider for a stack
 					 * without a launch near it */
 #define NR_DOUBTS	84		/* number of doubt steps, from a probability of 1 to 1e-9 */
@@ -54,9 +57,11 @@ struct matcher {
 	double density[NR_SHAPE];	/* probability density by distance, per ns */
 	double p_stack;			/* probability that a launch has a stack */
 	double p_stray;			/* probability that a stack has no launch */
-	double phase;			/* a stack may be late by this much in its thread's order */
+	double phase;			/* subtracted from the times of stacks before their order is
+					 * judged, in ns */
 	double out_of_order;		/* weight of a match that is out of order */
-	double *before;			/* when the thread's previous call returned, by launch */
+	double *before;			/* for each launch: when its thread's previous call
+					 * returned */
 	struct answers *answers;	/* by launch */
 	float *p_matched;		/* by stack */
 	float *doubt;			/* for each launch: weight of the other matches, relative to
@@ -175,8 +180,8 @@ static void matcher__learn_shape(struct matcher *m)
 }
 
 /*
- * Learns the distances from pairs of threads, whose event order determines the launch of each
- * stack.
+ * Learns how far stacks are from their launches, using pairs of threads. In each pair, the order of
+ * events determines the launch of each stack.
  */
 static void matcher__measure_shape(struct matcher *m)
 {
@@ -336,7 +341,7 @@ static void matcher__answer(struct matcher *m, uint32_t stack, uint32_t launch, 
 	}
 }
 
-/* Return: the probability that a launch whose own stack was lost had a stack with @label. */
+/* Return: the probability that the stack of a launch had @label, if that stack was lost. */
 static double matcher__usual(const struct matcher *m, uint32_t launch, uint32_t label)
 {
 	const struct name *name = names__find(m->names, &m->al->gpu.in->events[launch]);
@@ -378,7 +383,7 @@ static double matcher__best(const struct matcher *m, uint32_t launch, uint32_t *
 	return wrong;
 }
 
-/* Return: the probability in steps of doubt; each step is a factor of exp(-1/4). */
+/* Return: the step of doubt for an error probability. Each step is a factor of exp(-1/4). */
 static uint32_t doubt(double wrong)
 {
 	return wrong > 1 ? 0 : wrong < 1e-9 ? NR_DOUBTS - 1 :
@@ -438,9 +443,9 @@ static void matcher__decide(const struct matcher *m, uint32_t *matches, uint32_t
 	}
 	/*
 	 * If a clock was set in mid-recording, some stacks lie outside all calls although their
-	 * calls were recorded. For each call without a stack, one of the outside stacks therefore
-	 * stays uncertain, the nearest first. Some of these calls may later get a call path by
-	 * name.
+	 * calls were recorded. Therefore, for each call without a stack, one outside stack stays
+	 * uncertain, starting with the stacks nearest to the calls. Some of these calls may later
+	 * get a call path by name.
 	 */
 	for (i = 0; i < m->al->cpu.in->nr; i++)
 		own += m->p_matched[i] > 0.5;
@@ -474,11 +479,11 @@ struct band {
 
 /*
  * The stacks and launches of one pair of threads, both sorted by time, and the table of their
- * alignments. Cell (i, k) sums the alignments of the stacks up to i whose last match is launch k-1;
- * the row's first cell also sums alignments whose last match is earlier. Stack i is either stray,
- * or belongs to a launch after the last matched launch; any launches in between have no stack. Each
- * alignment is therefore exactly one path through the table. Rows are scaled to a sum of 1. Only
- * the rows of the forward pass are kept; the backward pass needs one row at a time.
+ * alignments. Cell (i, k) sums the alignments of the stacks up to i that match launch k-1 last; the
+ * row's first cell also sums the alignments that match an earlier launch last. Stack i is either
+ * stray, or belongs to a launch after the last matched launch; any launches in between have no
+ * stack. Each alignment is therefore exactly one path through the table. Rows are scaled to a sum
+ * of 1. Only the rows of the forward pass are kept; the backward pass needs one row at a time.
  */
 struct lane {
 	struct matcher *m;
@@ -533,7 +538,7 @@ static int lane__init(struct lane *l)
 		hi = max_t(uint32_t, hi, mid);
 		while (hi < l->nr_launches && time[l->launches[hi]] <= at + reach)
 			hi++;
-		/* Limit the band: bursts are denser than the mean. */
+		/* Limit the band: in bursts, launches are denser than the mean. */
 		b->lo = mid > lo + BAND_MAX ? mid - BAND_MAX : lo;
 		b->hi = min_t(uint32_t, hi, mid + BAND_MAX);
 		if (i) {
@@ -618,8 +623,8 @@ static void lane__forward(struct lane *l, double *carry)
 }
 
 /*
- * Turns row @i's sums of the alignments of later stacks (@back) into the sums of the previous row
- * (@prev). Launches before row @i's first launch can only be skipped.
+ * Steps the backward pass from row @i (@back) to the previous row (@prev). These rows sum the
+ * alignments of later stacks. Launches before row @i's first launch can only be skipped.
  */
 static void lane__step_back(const struct lane *l, uint32_t i, const double *back, double *prev)
 {
@@ -719,7 +724,8 @@ struct edge {
 struct sets {
 	struct matcher *m;
 	ARRAY(struct edge) edges;	/* sorted by stack */
-	uint32_t *begin;		/* for each stack: index of its first edge; then the end */
+	uint32_t *begin;		/* for each stack: index of its first edge; the last entry
+					 * is the number of edges */
 	uint32_t *mate;			/* for each launch: edge to the best stack, or NO_INDEX */
 	uint32_t *mate_of_stack;	/* for each stack: edge to the best launch, or NO_INDEX */
 };
@@ -979,8 +985,9 @@ static bool matcher__fits_near(const struct matcher *m, uint32_t launch, uint32_
 /*
  * Each stack may be at a fixed distance from its own call, or at a fixed distance from the thread's
  * previous call. If stacks have no thread, times cannot distinguish these two cases; only kinds and
- * names of calls can. In the second case, each stack whose own, next call differs from the calls
- * near the stack would have no launch in the matching found so far.
+ * names of calls can. In the second case, a stack is near the previous call, and its own call is
+ * the next call of the thread. If the next call differs from all calls near the stack, the stack
+ * has no launch in the matching found so far.
  *
  * Return: whether the second case is ruled out, because clearly fewer stacks lack a launch.
  */

@@ -32,10 +32,10 @@
 #define JITTER_MIN	100.0		/* in ns: the resolution of clocks */
 #define NOISE		0.05		/* assumed share of stacks without a launch */
 #define REST_MIN	16		/* shorter runs of stacks without a launch are ignored */
-#define REST_MASS	0.5		/* another offset must fit this share of a longer run */
-#define REST_SCORE	30.0		/* score that the other offset must have */
+#define REST_MASS	0.5		/* share of a run's stacks that another offset must fit */
+#define REST_SCORE	30.0		/* minimum score of another offset for a run */
 #define SET_MIN_NS	400000.0	/* setting a clock changes it by more than this */
-#define REST_CLEAR	0.5		/* limit of the second best score, relative to the best */
+#define REST_CLEAR	0.5		/* maximum second best score, relative to the best score */
 #define DRIFT_MAX	200e-6
 #define DRIFT_USUAL	50e-6
 
@@ -52,7 +52,8 @@ struct track {
 	double *offsets;		/* by chunk */
 	double score;
 	double scored_by;		/* the jitter used for its score */
-	double mass;			/* number of stacks that have a launch with this track */
+	double mass;			/* number of stacks that have a launch under the offsets of
+					 * this track */
 };
 
 struct finder {
@@ -439,7 +440,7 @@ static void finder__compare_tracks(struct finder *f)
 
 /*
  * Return: the lowest score that makes a track a rival of the first track. A few events, which may
- * be missing at the ends of the recording, must not decide.
+ * be missing at the ends of the recording, must not rule out a rival.
  */
 static double finder__limit(const struct finder *f)
 {
@@ -506,8 +507,8 @@ static void finder__prefer_mass(struct finder *f)
 
 /*
  * Clocks drift steadily, so a line through the offsets of all chunks is more precise than each
- * offset. Offsets that are farther from the line than the jitter explains do not change. In a short
- * recording the prior (DRIFT_USUAL) outweighs the data, and no drift is learned.
+ * offset. If the offsets are farther from the line than the jitter explains, they do not change. In
+ * a short recording the prior (DRIFT_USUAL) outweighs the data, and no drift is learned.
  *
  * Return: whether the offsets lie on a line with a plausible clock drift.
  */
@@ -609,9 +610,9 @@ static void finder__hold(struct finder *f)
 }
 
 /*
- * Sets the score of each stack in @scores: how well the first track (or @offset, if not NULL)
- * explains the stack's time. The score is a log-likelihood ratio: a launch near the stack versus no
- * launch.
+ * Sets the score of each stack in @scores. The score says how well the first track (or @offset, if
+ * not NULL) explains the stack's time. It is the log-likelihood ratio of two cases: a launch near
+ * the stack, and no launch.
  */
 static void finder__score_stacks(struct finder *f, const double *offset, double jitter,
 				 double *scores)
@@ -654,8 +655,8 @@ static void find_stretch(const double *scores, uint32_t nr, uint32_t *first, uin
 }
 
 /*
- * Return: the number of stacks before the clock was set: @before explains these stacks best, and
- * @after the later stacks.
+ * Return: the number of stacks before the clock was set. These stacks have better scores in
+ * @before, and the later stacks have better scores in @after.
  */
 static uint32_t find_split(const double *before, const double *after, uint32_t nr)
 {
@@ -804,7 +805,7 @@ int aligner__find_offset(struct aligner *al)
 		goto out;
 	for (i = 0; i < ARRAY_SIZE(f->decay); i++)
 		f->decay[i] = exp(-(i + 0.5) * REACH / NR_DECAY);
-	/* How far the first stack is ahead of the first launch, each on its own clock. */
+	/* The time of the first stack minus the time of the first launch, each on its own clock. */
 	ahead = al->cpu.in->events[0].time_ns >= al->gpu.in->events[0].time_ns ?
 		(double)(al->cpu.in->events[0].time_ns - al->gpu.in->events[0].time_ns) :
 		-(double)(al->gpu.in->events[0].time_ns - al->cpu.in->events[0].time_ns);

@@ -28,10 +28,10 @@
 #define MAX_STEPS	SHIFT_SPACINGS	/* largest shift, in launches */
 #define TURNS_MIN	0.7		/* share of stacks that must alternate with launches */
 #define REGULAR		0.97		/* share of launches that may resemble the next launch */
-#define ROOM_NS		150		/* equally good offsets must span this many ns, ... */
-#define ROOM_RATIO	8		/* ... or at least 1 / ROOM_RATIO of the widest range */
-#define INSIDE_MIN	2		/* stacks that may lie inside an earlier call, ... */
-#define INSIDE_MAX	0.02		/* ... and this share of all stacks */
+#define ROOM_NS		150		/* the good offsets of a step must span this many ns, ... */
+#define ROOM_RATIO	8		/* ... or 1 / ROOM_RATIO of the range of the best step */
+#define INSIDE_MIN	2		/* this many stacks may lie inside an earlier call, ... */
+#define INSIDE_MAX	0.02		/* ... plus this share of all stacks */
 #define STRETCH_MIN	4		/* number of stacks needed to judge a stretch */
 #define SET_PRIOR	5.0		/* -log of the probability that a clock was set */
 #define SET_GAIN	1.5		/* gain above which a message says that a clock was set */
@@ -53,9 +53,8 @@ struct order {
 	const struct lanes *lanes;
 	double range, per_ns;		/* offsets from -range to range, in per_ns bins per ns */
 	double from, to;		/* only stacks between these times are counted */
-	double drift, drift_from;	/* how much faster the stacks' clock is than stack_time
-					 * says, estimated from the distances before and after
-					 * drift_from */
+	double drift, drift_from;	/* clock drift that stack_time does not correct, estimated
+					 * from the distances before and after drift_from */
 	int32_t *turns;			/* for each offset: change in the number of stacks followed
 					 * by a launch; later the running sum */
 	int32_t *steps;			/* for each offset: change in the number of launches that
@@ -294,8 +293,8 @@ static int order__measure(const struct order *o, bool self, double offset, struc
 }
 
 /*
- * Return: the bin with the most turns. If several bins have as many, the middle of their longest
- * run.
+ * Return: the bin with the most turns. If several bins have equally many turns, returns the middle
+ * of the longest run of such bins.
  */
 static uint32_t order__top(const struct order *o)
 {
@@ -317,7 +316,10 @@ static uint32_t order__top(const struct order *o)
 
 #define NR_STEPS	(2 * MAX_STEPS + 1)	/* -MAX_STEPS to MAX_STEPS */
 
-/* The largest number of turns in a bin of one step, and the range of the bins with that number. */
+/*
+ * For the bins of one step: the largest number of turns, and the range of the bins that have this
+ * number.
+ */
 struct step_turns {
 	int32_t turns;
 	uint32_t first, last, width;
@@ -398,7 +400,10 @@ static int order__compare(const struct order *o, struct shift *shifts, bool self
 		ways[0] = (struct shift){ .jitter = o->al->jitter };
 	for (n = 0; n < nr && n < MAX_SHIFTS; n++)
 		shifts[n] = ways[n];
-	/* If threads are unknown, a second fitting shift is one too many: it cannot be examined. */
+	/*
+	 * If threads are unknown, a second fitting shift cannot be examined: report too many
+	 * shifts.
+	 */
 	return nr > (self ? 1 : MAX_SHIFTS) ? MAX_SHIFTS + 1 : nr;
 }
 
@@ -487,10 +492,10 @@ struct clock_stretch {
  * distances become similar to the distances of @other.
  * @change: how much the distances of both stretches differ under @offset
  * @v: room for NR_DISTANCES
- * @gain: raised if the new match is better; its log-likelihood ratio
+ * @gain: log-likelihood ratio of the best match so far; raised if a better match is found
  *
- * Return: whether a better match was found. *@later is then how much later the stacks of @stretch
- * are than stack_time says.
+ * Return: whether a better match was found. *@later is then the delay of the stacks of @stretch
+ * after stack_time.
  */
 static bool order__fits_shifted(struct order *o, double offset, const struct clock_stretch *stretch,
 				const struct clock_stretch *other, double change,

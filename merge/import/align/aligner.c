@@ -289,7 +289,7 @@ double names__wrong(const struct names *n, const struct align_event *launch, uin
 /* ---- the whole ------------------------------------------------------------------------------ */
 
 /*
- * Makes all matches uncertain, because no offset, or more than one offset, may be right. Matches
+ * Makes all matches uncertain, because no offset fits, or several offsets may be right. Matches
  * stay certain only if all stacks have the same call path, and so many launches have a stack that
  * the lost stacks must have this call path, too.
  */
@@ -314,9 +314,9 @@ static void aligner__refuse(struct aligner *al)
 }
 
 /*
- * Return: whether so few matches are certain that none can be trusted. In a short recording, it
- * goes unnoticed if a clock was set by about the time between two launches. The stacks before or
- * after that moment then seem to belong to other launches, many of which are uncertain.
+ * Return: whether so few matches are certain that none can be trusted. In a short recording, a
+ * clock change of about the time between two launches goes unnoticed. The stacks before or after
+ * the change then seem to belong to other launches, many of which are uncertain.
  */
 static bool aligner__is_doubtful(const struct aligner *al)
 {

@@ -23,8 +23,8 @@ struct side {
 };
 
 /*
- * Return: when the call of @launch returned; or when it began, if its end is unknown or not before
- * the thread's call @next.
+ * Return: when the call of @launch returned. If the end of the call is unknown, or later than the
+ * start of the thread's next call @next: when the call of @launch began.
  */
 static inline double side__returned(const struct side *s, uint32_t launch, uint32_t next)
 {
@@ -60,9 +60,11 @@ struct aligner {
 	 */
 	double *time;
 	uint32_t *launch;		/* index of the launch */
-	uint32_t *begin;		/* for each group: its start; then the end */
+	uint32_t *begin;		/* start of each group; begin[nr_groups] is the end of the
+					 * last group */
 	uint32_t *group;		/* by stack */
-	uint32_t *nameless;		/* group of nameless launches for each stack, or NO_INDEX */
+	uint32_t *nameless;		/* for each stack: group of nameless launches, or
+					 * NO_INDEX */
 	uint32_t nr_groups;
 	uint32_t *cursor;		/* for each group: where aligner__seek() continues */
 	double *group_rate;		/* launches per ns of each group */
@@ -77,7 +79,10 @@ struct aligner {
 /* Return: the name of event @e, or NULL if the event has no name. */
 const struct name *names__find(const struct names *n, const struct align_event *e);
 
-/* Return: whether kinds or the stacks' names distinguish the stacks of two launches. */
+/*
+ * Return: whether the stacks of two launches differ in kind, or in name if both names occur on
+ * stacks.
+ */
 bool names__differ(const struct names *n, const struct align_event *a, const struct align_event *b);
 
 /*
@@ -224,7 +229,8 @@ int aligner__match(struct aligner *al);
 
 /*
  * Matches stacks and launches by equal timestamps. This works only if nearly all timestamps are
- * equal, because one clock reading then gave both. Return: 1 if they match, 0 if not, or -ENOMEM.
+ * equal: the timestamps of both sides then come from the same clock readings. Return: 1 if they
+ * match, 0 if not, or -ENOMEM.
  */
 int align__same(struct align *a, const struct align_side *stacks,
 		const struct align_side *launches);

@@ -19,8 +19,8 @@
 #define PERF_CLOCK_OWN		(-2)	/* a Linux clock that only perf uses */
 
 /*
- * Classes of events, in order of preference. Only one class counts, because two events that measure
- * time would count it twice.
+ * Classes of events, in order of preference. The samples of only one class are used, because two
+ * events that measure time would count the same time twice.
  */
 enum perf_class {
 	PERF_CPU_CLOCK,
@@ -54,7 +54,7 @@ enum perf_class perf_event__class(const char *name);
 
 /*
  * perf_events__settle - decide which samples represent CPU time, and how much
- * @events: @nr_events events; sets their used, sample_ns and guessed
+ * @events: @nr_events events; their members used, sample_ns and guessed are set
  * @samples: @nr samples, in order of time
  *
  * Return: 0 or -ENOMEM.

@@ -83,8 +83,8 @@ const struct ksym *kernel_list__find(const struct kernel_list *k, uint64_t addre
 		return NULL;
 	*end = k->syms.v[lo].address;
 	/*
-	 * A symbol at the end of one part of the kernel is not a function that extends to the next
-	 * part.
+	 * A large gap separates two parts of the kernel. It does not belong to the last function
+	 * before the gap.
 	 */
 	if (*end - k->syms.v[lo - 1].address > MAX_BYTES)
 		return NULL;

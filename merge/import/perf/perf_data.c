@@ -124,7 +124,7 @@ static struct span bytes__rest(const struct bytes *b)
 	return (struct span){ (const char *)b->p, strnlen((const char *)b->p, b->left) };
 }
 
-/* Return: a part of the file, which is shorter than @len if the file ends there. */
+/* Return: a part of the file; shorter than @len if the file ends within this part. */
 static struct bytes reader__part(const struct data_reader *r, uint64_t offset, uint64_t len)
 {
 	if (offset > r->size)
@@ -158,7 +158,7 @@ static int perf_data__name_event(struct perf_data *d, struct perf_event *e, cons
 	e->name = strpool__intern(&d->strings, name, len);
 	if (!e->name)
 		return -ENOMEM;
-	/* An event with an unknown name keeps the class that follows from its number. */
+	/* If the name is unknown, the event keeps the class that its type and config determine. */
 	if (perf_event__class(e->name) != PERF_OTHER)
 		e->class = perf_event__class(e->name);
 	return 0;
@@ -234,7 +234,7 @@ static int perf_data__add_build_id(struct perf_data *d, struct span name, const 
 
 /*
  * Reads build-ids. An entry resembles a record: type, misc and size, then the pid, 20 bytes for the
- * build-id, its used length, and the file's name.
+ * build-id, the length of the build-id, and the file's name.
  */
 static int perf_data__read_build_ids(struct perf_data *d, struct bytes b)
 {
@@ -361,7 +361,7 @@ static int reader__features(struct data_reader *r, const uint64_t bits[FEATURE_B
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-/* Return: the event of the sample with that id, or the only event; NULL if unknown. */
+/* Return: the event of the sample with that id, or NULL. A file's only event has all samples. */
 static const struct perf_attr *perf_data__attr(const struct perf_data *d, uint64_t id)
 {
 	uint32_t i;
@@ -458,7 +458,7 @@ static void skip_branches(struct bytes *b, uint64_t type)
 }
 
 /*
- * Reads registers, numbered as perf does for x86-64. Return: whether all registers needed for
+ * Reads registers, with perf's numbers for x86-64. Return: whether all registers needed for
  * unwinding were found.
  */
 static bool read_regs(struct bytes *b, uint64_t mask, uint64_t regs[XPU_NR_REGS])
@@ -815,7 +815,10 @@ static int reader__record(struct data_reader *r, uint32_t type, uint16_t misc, s
 		d->nr_lost += bytes__u64(&b);
 		return 0;
 	case TYPE_HEADER_ATTR:
-		/* perf writes this record to a pipe: an attr, which contains its size, then ids. */
+		/*
+		 * perf writes this record if its output is a pipe. The record has an attr, which
+		 * contains the size of the attr, and then ids.
+		 */
 		if (b.left < PERF_ATTR_SIZE_VER0)
 			return 0;
 		memcpy(&attr_size, b.p + 4, sizeof(attr_size));
@@ -858,7 +861,10 @@ static int reader__records(struct data_reader *r, struct bytes *b, bool packed)
 			break;
 		rec.left = size - 8;
 		bytes__take(b, size);
-		/* The trace of Intel PT or Arm ETM follows this record, outside of its size. */
+		/*
+		 * The trace of Intel PT or Arm ETM follows this record. The record's size does not
+		 * include the trace.
+		 */
 		if (type == TYPE_AUXTRACE && !packed)
 			r->d->cut |= !bytes__take(b, bytes__u64(&rec));
 		else

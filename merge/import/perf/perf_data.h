@@ -4,8 +4,8 @@
  *
  * It uses these features of the file: event names, build-ids of files, the host's name and system,
  * and the relation of the clock to wall-clock time. Call chains and stack copies (--call-graph
- * dwarf) become records of our own format, so that the code for our own recordings also reads the
- * binaries that they name.
+ * dwarf) become records of our own format, so that the same code reads the binaries for perf.data
+ * and for our own recordings.
  * Source: Linux, tools/perf/Documentation/perf.data-file-format.txt,
  * include/uapi/linux/perf_event.h.
  */
@@ -41,7 +41,7 @@ struct perf_side {
 	uint32_t seq;
 	enum perf_side_kind kind;
 	uint32_t pid, tid, ppid, ptid;
-	bool exec;			/* COMM: after an exec, which removes all mappings */
+	bool exec;			/* COMM: an exec set the name, and removed all mappings */
 	uint64_t start, len, pgoff, ino;	/* for MMAP */
 	uint32_t major, minor, prot, flags;
 	const char *name;		/* for MMAP and COMM; interned */

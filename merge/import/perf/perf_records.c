@@ -19,7 +19,7 @@ struct teller {
 	uint64_t shift_ns;
 	struct kernel_list ksyms;
 	struct idmap pids;		/* maps a pid to an index in images */
-	ARRAY(uint32_t) images;		/* unique number of the process's current image */
+	ARRAY(uint32_t) images;		/* for each process: unique number of its current image */
 	uint32_t nr_images;
 	struct idmap chains;		/* maps (image, chain) to a path of the import */
 	struct idmap threads;		/* threads of the import that have at least one sample */
@@ -49,7 +49,7 @@ static bool perf_data__is_of_here(const struct perf_data *d)
 
 /*
  * Loads the list of kernel functions. perf copies this list when it records. If the copy is
- * missing, but this may be the same machine and boot, reads this machine's list.
+ * missing, and the recording may be from this machine and boot, reads this machine's list.
  */
 static int teller__load_kernel(struct teller *t, const char *buildid_dir)
 {
@@ -209,8 +209,8 @@ static uint32_t teller__path(struct teller *t, uint32_t image, uint32_t proc,
 {
 	size_t nr = t->d->chain_bytes.v[s->stack] / sizeof(uint64_t), i;
 	/*
-	 * Chains with and without user frames may share keys, because all chains of an event are of
-	 * one kind.
+	 * The key may be the same with and without user frames, because either all chains of an
+	 * event have user frames, or none has.
 	 */
 	uint64_t key = ID_KEY(image, s->stack);
 	uint32_t path;

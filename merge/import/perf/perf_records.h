@@ -17,7 +17,7 @@ struct perf_told {
 
 /**
  * perf_data__tell - add mappings, names and samples to an import whose processes already exist
- * @d: must have been read, and its events settled
+ * @d: the caller must have called perf_data__read(), and perf_events__settle() for its events
  * @shift_ns: added to all times
  * @buildid_dir: perf's build-id cache; NULL: the default directory
  * @told: filled in

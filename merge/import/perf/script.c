@@ -10,8 +10,8 @@
 #include "import/gputrace.h"
 #include "import/span.h"
 
-#define MAX_WORDS	64		/* maximum number of words to read from a first line; the
-					 * text of a tracepoint follows them */
+#define MAX_WORDS	64		/* maximum number of words to read from a sample's first
+					 * line; a tracepoint's text may have more words */
 #define SNIFF_LINES	200		/* maximum number of lines to examine, not counting comments
 					 * (as from --header) and perf's own events */
 #define SNIFF_BYTES	(64u << 20)	/* maximum number of bytes to examine, including comments
@@ -29,7 +29,7 @@ struct header {
 };
 
 struct frame_text {
-	size_t at, len;			/* offset and length of its text in reader.text */
+	size_t at, len;			/* offset and length of the frame in the reader's text */
 	bool cuda;			/* the frame is in CUDA's own libraries */
 	bool has_line;
 };
@@ -74,7 +74,7 @@ static bool read_number(struct span s, uint64_t *value)
 	return s.len;
 }
 
-/* Parses an id. perf prints -1 for a thread that has exited: it becomes 0. */
+/* Parses an id. For a thread that has exited, perf prints the id -1, which becomes 0. */
 static bool read_id(struct span s, uint32_t *id)
 {
 	uint64_t value;
@@ -153,8 +153,8 @@ static bool is_mode(struct span s)
 /* ---- a sample's first line ------------------------------------------------------------------- */
 
 /*
- * Parses the first @nr words, which precede the time or, if the time is missing, the event. Return:
- * whether these words are a thread's name and ids.
+ * Parses the first @nr words. They precede the time; if the time is missing, they precede the
+ * event. Return: whether these words are a thread's name and ids.
  */
 static bool header__read_thread(struct header *h, const struct span *words, size_t nr)
 {
@@ -245,7 +245,7 @@ static bool header__read(struct header *h, struct span line)
 						 end - words[i + 1 + used].s };
 		return true;
 	}
-	/* If there is no time, look for the event, which follows a thread. */
+	/* If there is no time, look for an event that follows a thread's name and ids. */
 	for (i = 1; i < nr; i++) {
 		size_t thread = i;
 
@@ -281,7 +281,10 @@ struct frame_line {
 	bool inlined;
 };
 
-/* Return: the "(" that matches the ")" at the end of @s and follows a blank; or NULL. */
+/*
+ * Return: the "(" that matches the ")" at the end of @s. NULL if there is no such "(", or if a
+ * character other than a blank precedes it.
+ */
 static const char *last_parenthesis(struct span s)
 {
 	size_t i = s.len;
@@ -342,7 +345,7 @@ static struct span last_part(struct span path)
 	return (struct span){ slash + 1, path.s + path.len - (slash + 1) };
 }
 
-/* Adds a name without semicolons and line ends, because these separate frames and lines. */
+/* Adds a name. Replaces semicolons and line ends, because these separate frames and lines. */
 static int reader__put(struct script_reader *r, struct span s)
 {
 	size_t i;
@@ -454,8 +457,8 @@ bool perf_event__launches(const char *event, const char **api, size_t *len)
 		return false;
 	kind = cuda_api__kind(*api, *len);
 	/*
-	 * A return probe is not a launch. Remove the suffix _1 of perf's second probe with the same
-	 * name.
+	 * A return probe is not a launch. If another probe already has the name, perf appends a
+	 * suffix such as _1: remove the suffix.
 	 */
 	suffix = memmem(*api, *len, "__return", 8);
 	if (suffix || kind == CALL_OTHER)

@@ -8,17 +8,19 @@
 #include <time.h>
 
 #define YEAR_2000_NS	946684800000000000ull	/* earlier times are from another clock */
-#define MAX_OTHER_PROCS	4096		/* maximum number of the other side's processes to search
-					 * for a thread */
+#define MAX_OTHER_PROCS	4096		/* maximum number of processes of the other side in which to
+					 * search for a thread */
 
-/* The state of adding samples to the import. */
+/* The state while samples are added to the import. */
 struct side_writer {
 	struct cpu_side *c;
 	struct import *im;
 	struct idmap paths;		/* maps (process, stack) to a path of the import */
-	ARRAY(uint32_t) comms;		/* 1 + number of each imported thread's latest name */
+	ARRAY(uint32_t) comms;		/* for each imported thread: 1 + number of its latest
+					 * name */
 	struct idmap pids;		/* maps tid to pid, for files without pids */
-	uint32_t nr_others;		/* number of other processes to search for a tid */
+	uint32_t nr_others;		/* number of processes of the other side in which to search
+					 * for a tid */
 	ARRAY(struct span) frames;
 };
 
@@ -271,9 +273,9 @@ static void cpu_side__compare_clocks(const struct cpu_side *c, uint64_t first_ns
 }
 
 /*
- * Sets the host and the clock. perf's text contains neither host nor boot: if it is merged with a
- * recording, the recording's host and boot are assumed. If perf.data lacks a wall-clock time, the
- * recording's boot is assumed.
+ * Sets the host and the clock. The text of perf script contains neither the host nor the boot. If
+ * this text is merged with a recording, the recording's host and boot are assumed. If perf.data
+ * lacks a wall-clock time, the recording's boot is assumed.
  */
 static void cpu_side__tell_host(const struct cpu_side *c, struct import *im,
 				const struct reader *beside)
@@ -309,8 +311,8 @@ static int cpu_side__tell_data(struct cpu_side *c, struct import *im, const char
 	uint64_t shift_ns = 0;
 
 	/*
-	 * The other side has wall-clock times, and perf.data can convert its clock to wall-clock
-	 * time.
+	 * The other side has wall-clock times, and perf.data has the same time on its own clock and
+	 * on the wall clock.
 	 */
 	if (im->first_ns != UINT64_MAX && im->first_ns > YEAR_2000_NS && d->real_ns > d->clock_ns)
 		shift_ns = d->real_ns - d->clock_ns;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * side.h - imports the file given with --cpu, CPU samples and stacks, together with device work
+ * side.h - adds the CPU samples and stacks of the file given with --cpu to an import of device work
  *
  *	err = cpu_side__read(&side, "perf.txt", srcline, &msgs);
  *	...				import the other side, and then

@@ -6,8 +6,8 @@
  * names have the same suffix: rocpd_string_UUID. A call or an activity record refers to an event,
  * which holds its category and its correlation ids (stack_id and parent_stack_id).
  *
- * rocmProfileData (RPD) writes schema 2: one set of tables for all processes, whose names have no
- * suffix. rocpd_api_ops maps calls to the device work that they queued.
+ * rocmProfileData (RPD) writes schema 2: one set of tables for all processes. The names of these
+ * tables have no suffix. rocpd_api_ops maps calls to the device work that they queued.
  *
  * Source: rocprofiler-sdk, source/share/rocprofiler-sdk-rocpd/rocpd_tables.sql, and
  * source/lib/output/generateRocpd.cpp; rocmProfileData, rocpd_python/rocpd/schema.py.
@@ -281,7 +281,10 @@ static int rocpd__read_dispatches(struct rocpd *d, struct rocprof *r, const char
 			.dispatch = column__is_null(stmt, 0) ? NO_DISPATCH : column__u64(stmt, 0),
 		};
 
-		/* Empty without --kernel-rename; rocprofiler-systems writes the kernel's name. */
+		/*
+		 * rocprofv3 leaves this name empty without --kernel-rename. rocprofiler-systems
+		 * writes the kernel's name.
+		 */
 		w.c.name = rocpd__string(d, stmt, 16);
 		err = array_push(&r->dispatches, w);
 	}

@@ -275,8 +275,8 @@ static int rocprof__tell_pmcs(struct rocprof *r, uint64_t dispatch, struct gpu_w
 }
 
 /*
- * Return: the name of a kernel. --kernel-rename gave it the innermost ROCTX range around its
- * launch, by its external correlation id.
+ * Return: the name of a kernel. With --kernel-rename, the name is the innermost ROCTX range around
+ * the launch. The kernel's external correlation id identifies this range.
  */
 static struct span rocprof__kernel_name(const struct rocprof *r, const struct rocprof_work *work)
 {

@@ -5,8 +5,8 @@
  * A reader fills in a struct rocprof for each process, and rocprof__tell() adds it to the trace.
  *
  * A record of device work has the id of the innermost call that queued it: a HIP call, or an HSA
- * call inside a HIP call, which is then the ancestor of the HSA call. HIP and HSA calls share one
- * numbering, so they are one API of the recording.
+ * call inside a HIP call. The HIP call is the ancestor of the HSA call inside it. HIP and HSA calls
+ * share one numbering, so they are one API of the recording.
  */
 #ifndef MERGE_ROCPROF_H
 #define MERGE_ROCPROF_H
@@ -66,7 +66,7 @@ typedef ARRAY(struct rocprof_pmc) rocprof_pmcs_t;
 
 struct rocprof_kind {
 	struct span name;
-	size_t first, nr;		/* the kind's part of operations */
+	size_t first, nr;		/* the kind's names in rocprof.operations */
 };
 
 /* Texts by id. */
@@ -85,13 +85,13 @@ struct rocprof {
 	ARRAY(struct rocprof_kind) kinds;
 	ARRAY(struct span) operations;
 	struct rocprof_texts kernels, markers, counters;
-	struct rocprof_texts renames;	/* by external correlation id: --kernel-rename */
+	struct rocprof_texts renames;	/* names from --kernel-rename, by external correlation id */
 	rocprof_calls_t hip, hsa;
 	rocprof_calls_t functions;	/* traced functions of other libraries, such as RCCL */
 	rocprof_calls_t ranges;		/* ROCTX ranges */
 	rocprof_works_t dispatches, copies, fills;
 	rocprof_works_t counted;	/* dispatches with counter values; if kernels were traced,
-					 * dispatches also contains them */
+					 * they are also in the array dispatches */
 	rocprof_pmcs_t pmcs;
 	rocprof_works_t memory;		/* allocations and frees; c.name is an operation such as
 					 * MEMORY_ALLOCATION_FREE */

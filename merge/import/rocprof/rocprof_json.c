@@ -193,7 +193,7 @@ static int read_texts(struct rocprof_texts *to, struct json *j)
 	return err;
 }
 
-/* Reads the names that kernels have by --kernel-rename: {"external": [...]} */
+/* Reads the names that --kernel-rename gave to kernels: {"external": [...]} */
 static int rocprof__read_renames(struct rocprof *r, struct json *j)
 {
 	struct span key;

@@ -2,8 +2,8 @@
 #include "import/importer.h"
 
 /*
- * Imports CPU samples without device work. importer__open() reads the file given with --cpu for
- * every source.
+ * Imports CPU samples without device work. importer__open() itself reads the file given with --cpu,
+ * whatever the source is.
  */
 static const char *cpu_file(const struct import_opts *o)
 {

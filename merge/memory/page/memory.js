@@ -21,7 +21,7 @@ import {
 	formatBytes, formatMoment, formatTime, integer, percent, plural,
 } from "../../write/page/src/words.js";
 
-/* the memory over time, of a page of one recording or of several; or null */
+/* the memory over time of the page's only side, or null */
 const memoryTime = !derived && sides.length === 1 && sides[0].memory_time &&
 	sides[0].memory_time.heaps.length ? sides[0].memory_time : null;
 
@@ -31,7 +31,7 @@ let heap = null, momentSums = null;
 
 /* ---- who held memory ------------------------------------------------------------------------ */
 
-/* Return: by holder, its bytes at a moment: "peak", "failure", or the number of a step. */
+/* Return: the bytes of each holder at a moment: "peak", "failure", or the number of a step. */
 function bytesAt(moment) {
 	if (moment === "peak")
 		return heap.at_peak;
@@ -85,7 +85,7 @@ const lastFailure = () => heap.failures[heap.failures.length - 1];
 /* The last ns of a step: its sums have all events until then. */
 const endOfStep = step => Math.min(heap.to_ns, heap.from_ns + (step + 1) * heap.step_ns - 1);
 
-/* Return: the chosen moment; at first the last refusal, or else the peak. */
+/* Return: the chosen moment; if none was chosen, the last refusal, or else the peak. */
 function moment() {
 	if (state.moment === "failure" && heap.at_failure.length)
 		return "failure";
@@ -119,7 +119,7 @@ const stepAt = x => {
 /* ---- over time ------------------------------------------------------------------------------ */
 
 /*
- * Return: for each pixel, the most that devices had. @key: "used" or "reserved"
+ * Return: for each pixel, the sum of the highest values of the devices. @key: "used" or "reserved"
  */
 function highest(key, pixels) {
 	const sum = new Float64Array(pixels), span = Math.max(1, heap.to_ns - heap.from_ns);

@@ -2,9 +2,8 @@
 /*
  * roof.js - the tab with the roof plot: how near each kernel comes to the limits of the GPU
  *
- * A kernel is a circle whose area is its time. merge/metrics/page_roof.c describes the data, and
- * which axes they have. A kernel with an unknown value is in the table next to the plot, and
- * not in the plot.
+ * A kernel is a circle whose area is its time. merge/metrics/page_roof.c describes the data and the
+ * axes. A kernel with an unknown value is in the table next to the plot, and not in the plot.
  */
 import { hsl } from "../../write/page/src/colours.js";
 import { NONE, derived, frames, seen, sides } from "../../write/page/src/data.js";
@@ -35,10 +34,11 @@ const BOUND_COLOURS = {
 };
 const boundColour = bound => hsl(...BOUND_COLOURS[bound] || BOUND_COLOURS.latency);
 
-let reached = NONE;		/* the kernel of the arrow keys or pointer, an index in places */
+let reached = NONE;		/* the kernel that the arrow keys or the pointer last reached: an
+				 * index in places */
 let places = [];		/* the drawn kernels: { k, x, y, r }, the largest first */
 
-const MOST_UNSURE = .5;		/* errors above this part of a value: it may be 0 */
+const MOST_UNSURE = .5;		/* if the error is above this part of a value, the value may be 0 */
 const isSure = (value, error) =>
 	value !== null && error !== null && (!inOperations || error < MOST_UNSURE * value);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * heat.js - waits over time, a row for each rank: how much of each stretch of time it waited, or
- * others waited for it
+ * heat.js - draws waits over time: the row of a rank shows how long the rank waited, or how long
+ * others waited for it, in each stretch of time
  *
- * With many ranks, a row of pixels stands for several, and shows the largest value, so that no
- * waiting rank is lost.
+ * With many ranks, a row of pixels stands for several ranks, and shows the largest of their values,
+ * so that no waiting rank is lost.
  */
 import { go } from "../../write/page/src/actions.js";
 import { dark, hsl } from "../../write/page/src/colours.js";

@@ -24,7 +24,9 @@ import {
 } from "./ranks_data.js";
 
 const MAX_ROWS = 1000, MAX_COLLECTIVES = 200, MAX_OTHERS = 100, MAX_SHOWN_FRAMES = 4;
-/* least share of the waits at which the answer names another straggler */
+/*
+ * the answer names a second or third straggler only if it caused at least this share of the waits
+ */
 const MIN_SHARE = .02;
 const time = ns => formatTime(ns, "auto");
 
@@ -193,7 +195,7 @@ function drawRankTable(rows) {
 
 /* ---- collectives ----------------------------------------------------------------------------- */
 
-/* Return: for each collective, its waits in each bin; null where these are left out. */
+/* Return: for each collective, its waits in each bin; null if the page leaves out these waits. */
 function waitsOfCollectives() {
 	const w = ranks.over, by = new Map();
 

@@ -60,8 +60,8 @@ export function forWaits(w, visit) {
 let reasons = null;
 
 /*
- * Return: the work whose time in a straggler exceeds the median of the ranks most, as
- * { frames, ns, median }; or undefined.
+ * Return: the work by which the straggler @r exceeds the median of the other ranks by the most
+ * time, as { frames, ns, median }; or undefined.
  */
 export function lateBy(r) {
 	if (!reasons) {
@@ -88,8 +88,8 @@ export function lateBy(r) {
 }
 
 /*
- * Return: a test that finds the ranks that fit a text of the user: "3" or "0-7,16" are numbers;
- * other words are parts of hosts and names.
+ * Return: a function that tests whether a rank matches a text of the user. "3" and "0-7,16" are
+ * numbers of ranks; other words are parts of hosts and names.
  */
 export function matcher(term) {
 	const words = term.toLowerCase().split(/\s+/).filter(Boolean).map(word => {

@@ -11,12 +11,12 @@ static int write_session(const struct session *s, FILE *f, const struct write_op
 
 /*
  * In the manual:
- * The calls that launched, and device work, with their correlation ids, as Chrome JSON of the
- * categories CUDA_Runtime, GPU_Kernel, MemCopy and MemSet: the file that goes with
- * .Cm stacks ,
- * and that
+ * Chrome JSON with the calls that launched and the device work, with their correlation ids, in the
+ * categories CUDA_Runtime, GPU_Kernel, MemCopy and MemSet.
+ * The option
  * .Fl Fl gpu
- * takes.
+ * takes this file, together with a file of the format
+ * .Cm stacks .
  */
 const struct format cupti_format = {
 	.times_only = true,

@@ -3,8 +3,8 @@
 
 /*
  * In the manual:
- * The recording, whole whatever is asked for, with the names of all functions and source lines in
- * its call paths, so that it can be read on machines that lack the files it names.
+ * The recording, always whole, with the names of all functions and source lines in its call paths,
+ * so that the recording can be read on machines without the program's files.
  * Imports of other tools' recordings are written as a recording, which can be read again, compared
  * with others or merged with them; see
  * .Sx OTHER TOOLS' RECORDINGS .

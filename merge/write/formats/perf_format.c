@@ -26,7 +26,7 @@ static int write_session(const struct session *s, FILE *f, const struct write_op
  * In the manual:
  * Each device record, CPU sample, wait and time off the CPU as a sample that
  * .Li "perf script"
- * would print, for tools that read them:
+ * would print, for tools that read its output:
  * .Pa stackcollapse-perf.pl ,
  * speedscope, the Firefox Profiler; see
  * .Sx PERF SCRIPT .

@@ -11,9 +11,8 @@ static int write_session(const struct session *s, FILE *f, const struct write_op
 
 /*
  * In the manual:
- * A timeline in Perfetto's own format, a quarter of the size of
- * .Cm chrome ;
- * for large recordings.
+ * A timeline in Perfetto's own format, for large recordings: the file is a quarter of the size of
+ * .Cm chrome .
  */
 const struct format pftrace_format = {
 	.times_only = true,

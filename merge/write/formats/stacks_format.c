@@ -13,16 +13,17 @@ static int write_session(const struct session *s, FILE *f, const struct write_op
  * In the manual:
  * The stack of each launch as a line
  * .Ql timestamp_ns comm pid tid cpu frame;frame;... ,
- * root first, which is what
+ * root first.
  * .Fl Fl cpu
- * takes, and the scripts of tools that write such lines by a uprobe.
+ * takes such lines.
+ * So do the scripts of tools that write such lines by a uprobe.
  * Blanks in
  * .Em comm
  * become
  * .Sq _ ,
  * and
  * .Em cpu
- * is 0, for recordings do not have it.
+ * is 0, because recordings do not have it.
  */
 const struct format stacks_format = {
 	.times_only = true,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * bytes.h - a growing buffer of bytes, and the integers that Parquet puts into one
+ * bytes.h - a growing buffer of bytes, and the integers that Parquet puts into it
  *
  * If memory is short, a buffer sets "oom" and takes nothing more, so that callers check once, at
  * the end.

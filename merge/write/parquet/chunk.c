@@ -20,8 +20,8 @@ enum page { PAGE_DATA = 0, PAGE_DICTIONARY = 2 };
 struct slot {
 	int64_t value;
 	uint32_t index;
-	uint32_t round;			/* the round in which the slot is used; it is free in all
-					 * others */
+	uint32_t round;			/* the round in which the slot is used; in all other rounds
+					 * the slot is free */
 };
 
 struct parquet_encoder {

@@ -31,8 +31,9 @@ struct parquet_column {
 
 /*
  * A cell has 64 bits: a number, or the result of parquet__double() or parquet__string(). A string
- * that occurs in many rows should be one pointer, because dictionaries compare pointers; it must
- * stay valid until its row has been written. Bytes that are not UTF-8 are written as U+FFFD.
+ * that occurs in many rows should have the same pointer in all of them, because dictionaries
+ * compare pointers. The string must stay valid until its row has been written. Bytes that are not
+ * UTF-8 are written as U+FFFD.
  */
 #define PARQUET_NULL	(INT64_MIN + 1)
 
@@ -41,7 +42,7 @@ static inline int64_t parquet__string(const char *s)
 	return s ? (intptr_t)s : PARQUET_NULL;
 }
 
-/* Return: the string as a cell; NULL for an empty string. */
+/* Return: the string as a cell; PARQUET_NULL if the string is empty or NULL. */
 static inline int64_t parquet__known(const char *s)
 {
 	return parquet__string(s && *s ? s : NULL);
@@ -54,7 +55,7 @@ static inline int64_t parquet__double(double d)
 	return u.n;
 }
 
-/* Memory for encoding one row group after another, of any number of files. */
+/* Memory for encoding the row groups of any number of files, one after another. */
 struct parquet_encoder;
 
 /* Return: an encoder for the caller to free, which must outlive its files; or NULL. */

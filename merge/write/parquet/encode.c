@@ -53,8 +53,8 @@ void encode__hybrid(struct bytes *b, const uint32_t *v, size_t nr, unsigned int 
 		for (run = 1; i + run < nr && v[i + run] == v[i]; run++)
 			;
 		/*
-		 * Pack short runs, too: a run costs a header, and packed groups after it cost
-		 * another.
+		 * Pack short runs, too: a run costs a header, and packed groups after the run cost
+		 * another header.
 		 */
 		if (run >= 2 * GROUP || i + run == nr) {
 			/*

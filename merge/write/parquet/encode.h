@@ -17,7 +17,8 @@ static inline unsigned int encode__bits(uint64_t max)
 }
 
 /*
- * Puts @nr numbers of @bits bits each: runs of equal numbers, and packed groups of 8. @bits <= 32
+ * Puts @nr numbers as runs of equal numbers and as packed groups of 8. @bits: bits of each number,
+ * at most 32
  */
 void encode__hybrid(struct bytes *b, const uint32_t *v, size_t nr, unsigned int bits);
 

@@ -8,12 +8,13 @@
  *	parquet__finish(p, pairs, nr_pairs);
  *	parquet__free(p);
  *
- * Up to max_rows rows are kept, and then written as a row group. In a row group, a column may have
- * a dictionary, and has one data page (version 1), compressed by zstd. Each column of a row group
- * has its smallest and its greatest value in the footer.
+ * Up to max_rows rows are kept in memory, and then written as a row group. In a row group, a column
+ * may have a dictionary, and has one data page (version 1), compressed by zstd. The footer has the
+ * smallest and the greatest value of each column of a row group, except for doubles and long
+ * strings.
  *
- * The files here: bytes.h and thrift.h write the footer's notation, encode.h the encodings of
- * values, column.h describes columns, chunk.h writes a column of a row group, parquet.c the file.
+ * The files here: bytes.h and thrift.h write the notation of the footer. encode.h encodes values.
+ * column.h describes columns. chunk.h writes a column of a row group. parquet.c writes the file.
  *
  * Source: parquet.thrift, Encodings.md and README.md of the Parquet format, 2.10.
  */

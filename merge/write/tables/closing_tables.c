@@ -51,8 +51,8 @@ static const char *recording_command(struct tables_recording *r, const struct mo
 }
 
 /*
- * Return: the exit code, or 128 + the signal that ended the process, as in shells; or the null
- * cell.
+ * Return: the exit code, or 128 + the signal that ended the process, as in shells; PARQUET_NULL if
+ * no exit was recorded.
  */
 static int64_t exit_cell(const struct proc *proc)
 {

@@ -202,8 +202,8 @@ static bool has_file(const struct tables_dir *d, enum tables_id table, const cha
 }
 
 /*
- * Removes old files of the recording from partitions of a table for which it has no new file.
- * Return: 0 or -errno.
+ * Removes the recording's old file of a table from each partition that gets no new file of this
+ * table. Return: 0 or -errno.
  */
 static int remove_old(const struct tables_dir *d, enum tables_id table, uint64_t recording)
 {

@@ -12,8 +12,8 @@
 #define LOOK_EVERY	4096		/* number of rows after which memory is checked */
 
 /*
- * Allows as many open files as the system permits: ranks times tables may be more files than a
- * program may have open by default.
+ * Allows as many open files as the system permits: the number of ranks times the number of tables
+ * may exceed the default limit of open files.
  */
 static void allow_files(void)
 {
@@ -77,7 +77,7 @@ int partitions__find(struct partitions *p, int64_t rank, uint32_t *nr)
 	for (*nr = 0; *nr < p->list.nr; ++*nr)
 		if (p->list.v[*nr].rank == rank)
 			return 0;
-	/* No host has this many ranks, and each partition has files of its own. */
+	/* Limit the number of files. No host has this many ranks. */
 	if (p->list.nr >= TABLES_MAX_RANKS && rank != TABLES_NO_RANK)
 		return partitions__find(p, TABLES_NO_RANK, nr);
 	return array_push(&p->list, ((struct partition){ .rank = rank }));

@@ -42,7 +42,7 @@ void partitions__close(struct partitions *p);
  */
 int partitions__find(struct partitions *p, int64_t rank, uint32_t *nr);
 
-/* Adds a row. Return: 0 or -errno; if p->err is set, it is the error of the file. */
+/* Adds a row. Return: 0 or -errno; an error of a file is also in p->err. */
 int partitions__put(struct partitions *p, uint32_t partition, unsigned int table,
 		    const int64_t *cells);
 

@@ -154,8 +154,8 @@
 	T(losses, LOSSES_COLUMNS)
 
 /*
- * A feature's table has the number of the feature; the others are tables_launches and so on, in the
- * order of TABLES().
+ * A feature's table has the number of the feature. The numbers of the other tables are
+ * tables_launches and so on, in the order of TABLES().
  */
 #define TABLES_ID(name, columns)	tables_##name,
 enum tables_id { TABLES_OF_FEATURES = NR_FEATURES - 1, TABLES(TABLES_ID) NR_TABLES };

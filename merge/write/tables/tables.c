@@ -70,8 +70,8 @@ static int tables__end(struct tables *t, const struct model *m)
 }
 
 /*
- * Ends all recordings before recording @nr, which is being read, and begins @nr. Return: 0 or
- * -errno.
+ * Ends all recordings before recording @nr, and begins recording @nr, which is being read. Return:
+ * 0 or -errno.
  */
 static int tables__enter(struct tables *t, const struct model *m, uint32_t nr)
 {
@@ -346,7 +346,7 @@ static int tables__end_before(struct tables *t, const struct model *m, uint32_t 
 	return err;
 }
 
-/* Counts as done a recording that was read separately, and whose tables were written. */
+/* Counts a recording as done after it was read separately and its tables were written. */
 static int tables__absorb(void *ctx, const struct model *m, struct session_sink *sink,
 			  const struct remap *r)
 {

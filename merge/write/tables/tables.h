@@ -3,8 +3,8 @@
  * tables.h - everything in recordings as tables of Parquet files, for query engines
  *
  * Launches, device work, calls, samples, waits and ranges become rows while they are joined, so
- * memory depends on the launches in flight, not on the size of the recording. Call paths, their
- * frames and processes are tables of their own, which the others refer to by id. See doc/tables.md.
+ * memory depends on the launches in flight, not on the size of the recording. Processes, call paths
+ * and frames have tables of their own; the other tables refer to them by id. See doc/tables.md.
  *
  * The files are parquet/ (the format), schema.h (the tables), dir.h and partition.h (their files),
  * tables.c (single events), closing_tables.c (the tables that are written at the end of a

@@ -36,10 +36,10 @@
 #define SMALL_BYTES	(64 * 1024)
 #define POOL_SLOTS	64
 #define POOL_READY	4		/* number of buffers kept zeroed and faulted in; after a
-					 * burst, the others are freed */
-#define BUSY_BUFFERS	4		/* no flush if this many buffers come back without one */
-#define MAX_BUFFERS	12544		/* maximum number of buffers, 1 GiB: above that, CUPTI has
-					 * stopped giving buffers back */
+					 * burst, further buffers are freed */
+#define BUSY_BUFFERS	4		/* no flush if this many buffers come back anyway */
+#define MAX_BUFFERS	12544		/* maximum number of buffers, 1 GiB; if CUPTI asks for more,
+					 * it has stopped giving buffers back */
 #define STOP_PAUSE_NS	1000000		/* length of the first pause, at a stop, for device work to
 					 * end */
 #define STOP_LONGEST_NS	8000000		/* pauses double up to this */
@@ -50,14 +50,14 @@
 #define NR_LOOKS	5		/* number of comparisons of clocks; the quickest one is
 					 * used */
 
-/* The first CUPTI_API_VERSION whose records have these members. */
+/* The first values of CUPTI_API_VERSION with which records have these members. */
 #define VERSION_GRAPH_NODE	13	/* CUDA 11.0: graphNodeId */
 #define VERSION_GRAPH		14	/* CUDA 11.1: graphId */
 #define VERSION_CLUSTER		18	/* CUDA 11.8: clusterX */
 
 /*
- * The last words before the data are the same as malloc() puts before a block with its own mapping.
- * So if CUPTI gives this buffer to other code, that code may free() it; see own__take().
+ * The last words before the data equal the words that malloc() puts before a block with its own
+ * mapping. So if CUPTI gives this buffer to other code, that code may free() it; see own__take().
  */
 struct buffer {
 	struct buffer *next;
@@ -98,8 +98,8 @@ static struct buffer *_Atomic pool[POOL_SLOTS];
 static atomic_int nr_pool, nr_buffers;
 
 /*
- * All buffers of the shim. Each is at one of the OWN_WINDOW places that begin at own__place(). No
- * thread waits for them.
+ * All buffers of the shim. Each buffer has one of the OWN_WINDOW places that begin at own__place().
+ * No thread waits to read or change a place.
  */
 #define OWN_PLACES	32768		/* a power of two, more than twice MAX_BUFFERS */
 #define OWN_WINDOW	64
@@ -127,7 +127,8 @@ static atomic_bool forced;		/* CUPTI had to hand out unfinished records */
 
 /*
  * Whether a thread may still write to a buffer that a forced flush has already returned. With CUPTI
- * 13.0, this happened after 1 of about 150 forced flushes, and the memory was already unmapped.
+ * 13.0, a thread wrote that late after 1 of about 150 forced flushes, to memory that was already
+ * unmapped.
  */
 static atomic_bool late_writers;
 
@@ -371,7 +372,10 @@ static struct xpu_shape shape_of(const CUpti_ActivityKernel10 *k)
 	return shape;
 }
 
-/* The members that all records of device work have, under equal names in CUPTI's structures. */
+/*
+ * The members that all records of device work have; their names are the same in all of CUPTI's
+ * structures.
+ */
 #define WORK_OF(record_type, r, shift)							\
 	{										\
 		.type = record_type,							\
@@ -397,7 +401,7 @@ static void pack_kernel(const CUpti_Activity *record, int64_t shift)
 	wire__work(&w);
 }
 
-/* For the two structures of copies. */
+/* Packs a record of a copy, in either of CUPTI's two structures for copies. */
 #define PACK_COPY(m, shift)								\
 ({											\
 	struct gpu_work w = WORK_OF(XPU_RECORD_MEMCPY, m, shift);			\
@@ -740,7 +744,8 @@ CUptiResult activity__start(const struct cupti *c, bool collect, const char **wh
 
 /*
  * Flushes if needed. A flush delays every thread that launches meanwhile. No flush is needed while
- * buffers fill quickly and come back without a flush, unless names would wait too long.
+ * buffers fill quickly and come back without a flush, unless names.h notes the names of kernels:
+ * then records must not arrive late.
  */
 void activity__flush_if_quiet(void)
 {

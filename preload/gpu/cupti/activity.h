@@ -32,8 +32,8 @@ CUptiResult activity__start(const struct cupti *c, bool collect, const char **wh
 CUptiResult activity__collect(bool on);
 
 /*
- * Makes CUPTI give back the buffers with finished records. @force: also unfinished records, at the
- * end
+ * Makes CUPTI give back the buffers with finished records. @force: also the buffers with unfinished
+ * records, when the shim stops using CUPTI
  */
 void activity__flush(bool force);
 
@@ -51,8 +51,8 @@ void activity__stop(void);
 bool activity__is_free(const struct cupti *c);
 
 /*
- * Leaves CUPTI to the program. Must be called while the shim does not collect. Return: whether work
- * was taken from CUPTI; if so, the caller must drain it.
+ * Leaves CUPTI to the program. Must be called while the shim does not collect. Return: whether
+ * CUPTI was forced to give back buffers; if so, the caller must drain these buffers.
  */
 bool activity__yield(void);
 

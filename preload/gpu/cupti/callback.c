@@ -171,8 +171,8 @@ static __attribute__((noinline, cold)) void entered_with_name(CUpti_CallbackId c
 }
 
 /*
- * Handles the callback of a launch. @windows: a constant, whether launches are recorded only in
- * windows
+ * Handles the callback of a launch. @windows: whether launches are recorded only in windows; must
+ * be a constant
  */
 static inline __attribute__((always_inline)) void on_launch_call(CUpti_CallbackId cbid,
 								 const CUpti_CallbackData *d,

@@ -26,8 +26,9 @@ void CUPTIAPI callback__call_in_turn(void *userdata, CUpti_CallbackDomain domain
 				     CUpti_CallbackId cbid, const void *data);
 
 /*
- * Sets the callback that opens and closes windows, see capture.h, and then calls @inner. @start and
- * @stop: the numbers of the calls that open and close windows; 0: unknown
+ * Prepares callback__count_windows(), which opens and closes windows and passes other calls on to
+ * @inner (see capture.h). @start and @stop: the numbers of the calls that open and close windows,
+ * or 0 if unknown
  */
 void callback__watch_windows(CUpti_CallbackFunc inner, CUpti_CallbackId start,
 			     CUpti_CallbackId stop);

@@ -40,7 +40,7 @@ static const struct place {
 	[CUPTI_ACTIVITY_KIND_DRIVER] = WITH_ID(CUpti_ActivityAPI),
 	[CUPTI_ACTIVITY_KIND_SYNCHRONIZATION] = TIMES(CUpti_ActivitySynchronization2, 0),
 	[CUPTI_ACTIVITY_KIND_OVERHEAD] = TIMES(CUpti_ActivityOverhead3, 0),
-	/* These have no times. */
+	/* Records of these kinds have no times. */
 	[CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION] = { .known = true },
 	[CUPTI_ACTIVITY_KIND_DEVICE] = { .known = true },
 	[CUPTI_ACTIVITY_KIND_CONTEXT] = { .known = true },
@@ -204,8 +204,8 @@ struct mapping {
 };
 
 /*
- * Return: how to convert times to the program's clock, according to a reading made now and an
- * earlier one that is at least CLOCKS_NS old.
+ * Return: how to convert times to the program's clock, according to a reading made now and a
+ * reading made at least CLOCKS_NS earlier.
  */
 static struct mapping map_now(void)
 {
@@ -381,7 +381,7 @@ static struct theirs take_current(void)
 	return t;
 }
 
-/* Keeps the buffer; gives it back to the program if another thread got one meanwhile. */
+/* Keeps the buffer; gives it back to the program if another thread got a buffer meanwhile. */
 static void keep_current(struct theirs *t)
 {
 	sigset_t old;
@@ -442,8 +442,9 @@ static struct block *take_block(void)
 }
 
 /*
- * Like CUPTI, the shim holds a buffer of the program from the first enabled kind until the program
- * flushes: Kineto flushes only while CUPTI has one of Kineto's buffers; otherwise it drops records.
+ * Like CUPTI, the shim holds a buffer of the program from the time when the first kind is enabled
+ * until the program flushes. If CUPTI has none of Kineto's buffers, Kineto does not flush, and
+ * drops records.
  */
 static void deliver_all(void)
 {
@@ -482,8 +483,8 @@ void copies__deliver(bool flush)
 {
 	static __thread bool delivers __attribute__((tls_model("initial-exec")));
 
-	if (delivers)			/* this thread is in a callback of the program, which
-					 * flushes there */
+	if (delivers)			/* this thread is in a callback of the program, and that
+					 * callback flushes */
 		return;
 	delivers = true;
 	atomic_fetch_add(&nr_delivering, 1);

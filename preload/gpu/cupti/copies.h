@@ -16,7 +16,8 @@ void copies__note_id(uint32_t id);
 bool copies__know(CUpti_ActivityKind kind);
 
 /*
- * Note that the program enables or disables @kind; copies__kinds() is a mask of the enabled kinds.
+ * Record that the program enables or disables @kind. copies__kinds() returns a mask of the enabled
+ * kinds.
  */
 void copies__enable(CUpti_ActivityKind kind);
 void copies__disable(CUpti_ActivityKind kind);

@@ -367,7 +367,7 @@ static __attribute__((noinline, cold)) void describe_failure(struct alloc *a, CU
 	a->address = UINT64_MAX;
 	if (result != CUDA_ERROR_OUT_OF_MEMORY || is_capture_going_on())
 		return;
-	levels__look();			/* before it failed, CUDA took back unused memory of
+	levels__look();			/* before the call failed, CUDA took back unused memory of
 					 * pools */
 	a->address = levels__tell_device(a->device);
 }

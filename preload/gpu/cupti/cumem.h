@@ -38,8 +38,8 @@ void cumem__repeat(void);
 void cumem__look(void);
 
 /*
- * Notes that the process is exiting. After this, the ends of contexts are not recorded: CUDA ends
- * them, not the program.
+ * Notes that the process is exiting. After this, the ends of contexts are not recorded, because
+ * CUDA ends the contexts, not the program.
  */
 void cumem__exiting(void);
 

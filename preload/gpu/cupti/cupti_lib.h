@@ -49,10 +49,10 @@ struct cupti {
 	CUptiResult (*activity_register_timestamp)(CUpti_TimestampCallbackFunc);
 
 	/*
-	 * The shim's handle if it is one of several subscribers, which CUPTI 13.3 allows; NULL: it
-	 * is the only subscriber. If it is set, the functions below replace the functions of the
-	 * same name above, because CUPTI refuses to serve both kinds in one process. The headers of
-	 * 13.0 do not declare them.
+	 * The shim's handle if it is one of several subscribers, which CUPTI 13.3 allows; NULL: the
+	 * shim is the only subscriber. If the handle is set, the functions below replace the
+	 * functions of the same name above, because CUPTI refuses to serve both kinds of functions
+	 * in one process. The headers of CUPTI 13.0 do not declare the functions below.
 	 */
 	CUpti_SubscriberHandle among;
 	bool knows_several;
@@ -79,8 +79,8 @@ struct cupti_subscriber_params {
 /**
  * cupti__open - find and open the CUPTI of this process
  * @c: filled in; zeroed by the caller
- * @why: on failure, filled in with one line, of at most @len bytes, that says which files were
- *	searched for
+ * @why: on failure, filled in with one line that says which files were searched for; at most @len
+ *	bytes
  *
  * Searches for a CUPTI that is already loaded, then next to the mapped libcudart (toolkit or pip
  * layout), then where the dynamic loader searches, then in CUDA_HOME and the usual toolkit

@@ -11,7 +11,7 @@
  */
 void device__find_driver(void);
 
-/* Return: the id of a stream, as wire__stream() does; defines the device on its first use. */
+/* Defines the device on its first use. Return: the id of the stream, from wire__stream(). */
 uint32_t device__stream(uint32_t device, uint32_t context, uint32_t stream);
 
 #endif /* XPU_PRELOAD_CUPTI_DEVICE_H */

@@ -24,9 +24,9 @@
 static bool is_taken[MAX_GPUS];
 
 /*
- * Binds a socket to a name made from @device, which only one process can have at a time. Return:
- * the socket; -EADDRINUSE if another process has the name; another negative errno if it is unknown
- * whether another process has the name.
+ * Binds a socket to a name made from @device; only one process at a time can have this name.
+ * Return: the socket; -EADDRINUSE if another process has the name; another negative errno if it is
+ * unknown whether another process has the name.
  */
 static long take_name(uint32_t device)
 {

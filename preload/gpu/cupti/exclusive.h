@@ -15,8 +15,9 @@
 #include "gpu/cupti/cupti_lib.h"
 
 /*
- * Takes the GPU that CUDA numbers @device until the process ends; may be called again. Return: NULL
- * if this process has the GPU; otherwise text for a message, which says who has it.
+ * Takes a GPU for this process until the process ends; may be called again. @device: CUDA's number
+ * of the GPU. Return: NULL if this process has the GPU; otherwise text for a message, which says
+ * who has it.
  */
 const char *exclusive__take(const struct cupti *c, uint32_t device);
 

@@ -225,8 +225,8 @@ void kinds__describe(struct gpu_wait *w, uint32_t cbid, const CUpti_CallbackData
 	w->context = d->contextUid;
 	call &= ~(KIND_PER_THREAD | KIND_ALLOC | KIND_NO_LAUNCH);
 	/*
-	 * A copy that names its stream waits like a launch: for room in the queue, or for its own
-	 * bytes.
+	 * A copy that names its stream is described like a launch: it waits for room in the queue,
+	 * or until its own bytes are copied.
 	 */
 	switch (call == KIND_COPY && is_async[cbid] ? KIND_LAUNCH : call) {
 	case KIND_STREAM:

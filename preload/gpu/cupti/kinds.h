@@ -81,7 +81,7 @@ void kinds__watch_alloc(uint32_t cbid);
  */
 void kinds__time(uint32_t cbid, bool on, bool no_launch);
 
-/* Whether the driver API call @name puts work on a device for which CUPTI makes a record. */
+/* Whether the driver API call @name puts work on a device and CUPTI makes a record of this work. */
 bool kinds__is_launch(const char *name);
 
 /* Return: the class of the driver API call @name. */
@@ -91,12 +91,12 @@ enum xpu_call_class kinds__class(const char *name);
 void kinds__start(const struct cupti *c);
 
 /*
- * Describes the call @cbid, which has waited, at its exit. Sets all members of @w that
+ * Describes the wait of the call @cbid, at the exit of the call. Sets all members of @w that
  * wait__measure() does not set.
  */
 void kinds__describe(struct gpu_wait *w, uint32_t cbid, const CUpti_CallbackData *d);
 
-/* Return: whether the call @cbid copies or sets no bytes: then it puts nothing on a device. */
+/* Return: whether @cbid is a copy or set of 0 bytes, which puts nothing on a device. */
 static inline bool kind__has_no_bytes(uint32_t cbid, const CUpti_CallbackData *d)
 {
 	uint8_t sizes = __atomic_load_n(&kinds__sizes[cbid], __ATOMIC_RELAXED);

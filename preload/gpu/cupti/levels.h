@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * levels.h - asks CUDA how much memory it takes without a call of the program
+ * levels.h - asks CUDA how much memory CUDA takes on its own
  *
  * On devices where the program has pools or graphs that allocate, the shim's thread asks a few
- * times a second for the unused part of the pools and for the memory of graphs. It asks for the
- * total memory that all programs use on a device at this program's first allocation there, and then
- * at most once a second, after calls that take memory from the system. A changed value is sent as
- * an event XPU_ALLOC_LEVEL.
+ * times a second for the unused part of the pools and for the memory of graphs. At this program's
+ * first allocation on a device, the shim asks for the total memory that all programs use there.
+ * Later, it asks at most once a second, after calls that take memory from the system. A changed
+ * value is sent as an event XPU_ALLOC_LEVEL.
  */
 #ifndef XPU_PRELOAD_LEVELS_H
 #define XPU_PRELOAD_LEVELS_H
@@ -47,8 +47,8 @@ void levels__look(void);
 void levels__see_device(uint16_t device, bool system);
 
 /*
- * Reports how much of @device, whose context is current, is in use. Return: the free bytes, or
- * UINT64_MAX.
+ * Reports how much memory of @device is in use. A context of @device must be current. Return: the
+ * free bytes, or UINT64_MAX.
  */
 uint64_t levels__tell_device(uint16_t device);
 

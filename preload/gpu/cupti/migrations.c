@@ -20,7 +20,7 @@ _Static_assert(offsetof(CUpti_ActivityUnifiedMemoryCounter3, value) == 8, "migra
 _Static_assert(offsetof(CUpti_ActivityUnifiedMemoryCounter3, address) == 32, "migration record");
 _Static_assert(offsetof(CUpti_ActivityUnifiedMemoryCounter3, dstId) == 44, "migration record");
 
-/* How a record of each of CUPTI's counters is packed; a counter without a row is not enabled. */
+/* How the records of each CUPTI counter are packed; a counter without a row is not enabled. */
 static const struct counter {
 	uint16_t what;			/* XPU_MIGRATION_*; 0: unused */
 	bool has_end, has_source, has_target;
@@ -39,7 +39,8 @@ static const struct counter {
 static struct {
 	pthread_mutex_t lock;		/* only the first allocation of managed memory takes it */
 	const struct cupti *cupti;
-	atomic_bool waits;		/* memory is recorded, but CUPTI has not been asked yet */
+	atomic_bool waits;		/* memory is recorded, but CUPTI has not been asked to count
+					 * yet */
 	bool is_on;			/* CUPTI is counting */
 	uint32_t nr;			/* number of records packed; under the lock of sender.h */
 } state = { .lock = PTHREAD_MUTEX_INITIALIZER };

@@ -47,7 +47,7 @@ void names__captured(uint64_t node, uint32_t correlation_id);
 void names__cloned(uint64_t node, uint64_t original);
 
 /**
- * names__of - find a kernel's name, as its launch gave it
+ * names__of - find the name that was noted for a kernel at its launch
  * @node: the graph node of the kernel, or 0
  * @correlation_id: the launch's id; used if @node is 0
  *

@@ -129,8 +129,8 @@ static void count_taken(void *nr)
 }
 
 /*
- * Reports how many device records went to the program's own use of CUPTI and not to the shim.
- * Device work that neither the shim nor the program collected cannot be counted.
+ * Reports how many device records CUPTI gave to the program and not to the shim. Device work that
+ * neither the shim nor the program collected cannot be counted.
  */
 static void tell_of_programs_records(void)
 {
@@ -266,8 +266,8 @@ static enum gpu_state session__open(const struct gpu_wants *wants)
 }
 
 /*
- * Reports that the shim is one of several subscribers. Launches that other threads made during the
- * program's call to subscribe are not even counted.
+ * Reports that the shim is one of several subscribers. Launches that other threads made while the
+ * program subscribed are neither recorded nor counted.
  */
 static void tell_of_others(void)
 {
@@ -412,7 +412,8 @@ static void session__open_window(void)
 static bool session__close_window(void)
 {
 	/*
-	 * While PC sampling is on, CUPTI would not record device work again after it was disabled.
+	 * While PC sampling is on, keep recording device work: CUPTI would not resume the recording
+	 * later.
 	 */
 	session.stays = stalls__are_on();
 	if (!session.stays)
@@ -555,7 +556,7 @@ static void chain_injection(void)
 		return;
 	handle = dlopen(path, RTLD_NOW);
 	if (!handle)
-		return;			/* ignored, as the driver does */
+		return;			/* the driver ignores this error, too */
 	*(void **)&initialize = dlsym(handle, "InitializeInjection");
 	if (initialize && initialize != InitializeInjection)
 		initialize();

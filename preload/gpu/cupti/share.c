@@ -45,7 +45,7 @@
 #define LOOK_PAUSE_NS	200000
 #define MOVED_WAIT_NS	2000000000ull	/* time for threads to leave the program's callback */
 #define BUFFER_WAIT_NS	100000000ull	/* time for the program's callback to give a buffer */
-#define CALLS_WAIT_NS	2000000000ull	/* time for calls being served to end */
+#define CALLS_WAIT_NS	2000000000ull	/* how long to wait until served calls end */
 #define CHANGE_WAIT_NS	10000000000ull	/* time for another thread to give CUPTI back */
 #define SEVERAL_SUBSCRIBERS 130300	/* first CUPTI version that allows several subscribers */
 
@@ -322,7 +322,7 @@ static bool is_of_call(uint32_t domain)
 
 /*
  * Tells CUPTI whether the program has enabled the callback. Does nothing while the shim is giving
- * CUPTI back: all of the program's callbacks are then enabled when it is subscribed.
+ * CUPTI back, because subscribe_program() then enables all of the program's callbacks.
  */
 static CUptiResult tell(uint32_t domain, uint32_t cbid)
 {
@@ -412,7 +412,7 @@ static CUptiResult unsubscribe(CUpti_SubscriberHandle subscriber)
 		return CUPTI_ERROR_INVALID_PARAMETER;
 	if (real)
 		return cupti->unsubscribe(real);
-	all_threads__wait_moved(MOVED_WAIT_NS);	/* after this, no thread calls the program */
+	all_threads__wait_moved(MOVED_WAIT_NS);	/* now no thread runs the program's callback */
 	return CUPTI_SUCCESS;
 }
 
@@ -583,8 +583,8 @@ EXPORT CUptiResult CUPTIAPI cuptiActivitySetAttribute(CUpti_ActivityAttribute at
 {
 	REAL(cuptiActivitySetAttribute);
 	/*
-	 * Answers whether buffers are zeroed: CUPTI has the shim's buffers, which are always
-	 * zeroed.
+	 * Do not tell CUPTI whether the program zeroes its buffers: CUPTI has the shim's buffers,
+	 * which are always zeroed.
 	 */
 	if (attribute == CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER && share__serves())
 		return CUPTI_SUCCESS;
@@ -690,7 +690,7 @@ void share__cannot_serve(const char *function)
 	program__call_ends();
 }
 
-/* Makes CUPTI forget the program's subscription and all that it has enabled. */
+/* Makes CUPTI forget the program's subscription and everything that the program has enabled. */
 EXPORT CUptiResult CUPTIAPI cuptiFinalize(void)
 {
 	uint32_t at;

@@ -376,8 +376,8 @@ static void say_broken(CUptiResult err)
 /* ---- contexts; under the lock of this file --------------------------------------------------- */
 
 /*
- * Reads and reports a context's samples. @tell: report how far samples have been read even if there
- * was no sample
+ * Reads and reports a context's samples. @tell: even if there was no sample, report how far samples
+ * have been read
  */
 static void read_context(struct sampled *c, bool tell)
 {
@@ -412,8 +412,8 @@ static void read_context(struct sampled *c, bool tell)
 			tell = true;
 		}
 		/*
-		 * In exact mode, keep reading: the first reads return CUPTI's own buffer, later
-		 * reads the samples that did not fit in it.
+		 * In exact mode, keep reading: the first reads return the samples in CUPTI's own
+		 * buffer, and later reads return the samples that did not fit in this buffer.
 		 */
 		if (!buffer.data.totalNumPcs || (!buffer.data.remainingNumPcs && !is_exact))
 			break;
@@ -554,8 +554,8 @@ static const struct sampled *sampled_of(uint32_t device)
 }
 
 /*
- * Reports, once, that a second context is not sampled: otherwise CUPTI would fail and report
- * nothing any more (seen with 13.0).
+ * Reports, once, that a second context is not sampled. If two contexts were sampled, CUPTI would
+ * fail and report nothing any more (seen with 13.0).
  */
 static void say_second(uint32_t device)
 {

@@ -16,8 +16,8 @@
 #define MAX_CBID	KIND_MAX_CBID	/* CUPTI refuses ids that it lacks */
 
 /*
- * libcudart calls this before each launch, for callbacks that need the kernel's name. The program
- * itself does not make these calls, of which there are as many as launches.
+ * libcudart calls this function before each launch, for callbacks that need the kernel's name. The
+ * program itself does not make these calls, which are as numerous as its launches.
  */
 static const char asked_for_tools[] = "cuKernelGetName";
 
@@ -30,7 +30,7 @@ static unsigned int nr_cbids;
 
 static const CUpti_CallbackDomain domains[] = { CUPTI_CB_DOMAIN_DRIVER_API,
 						CUPTI_CB_DOMAIN_RUNTIME_API };
-static enum calls_wanted have;		/* which calls have enabled callbacks */
+static enum calls_wanted have;		/* the calls whose callbacks are enabled */
 static bool enabled[2][MAX_CBID];	/* callbacks enabled for calls, by domain */
 static unsigned int nr_enabled;
 
@@ -158,7 +158,7 @@ void watch__memory(void)
 
 /* ---- calls of the API ------------------------------------------------------------------------ */
 
-/* Return: the name of a call; it is a calls_name_fn. */
+/* Return: the name of a call. This function is a calls_name_fn. */
 static const char *call_name(uint16_t call, uint32_t *domain, uint32_t *number)
 {
 	*domain = call & XPU_CALL_RUNTIME ? CUPTI_CB_DOMAIN_RUNTIME_API :
@@ -168,7 +168,7 @@ static const char *call_name(uint16_t call, uint32_t *domain, uint32_t *number)
 }
 
 /*
- * Whether the driver function's callback is also needed for something else than recording API
+ * Whether the driver function's callback has another use, in addition to the recording of API
  * calls.
  */
 static bool is_used(uint32_t cbid, const char *name)

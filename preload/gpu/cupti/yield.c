@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Lets programs use CUPTI themselves: profilers, for example torch.profiler in a training script.
- * CUPTI has one subscriber and one owner of activity buffers. So the shim lets go of CUPTI as soon
- * as the program asks to be one of them, and comes back when the program has let go. Meanwhile
- * CUPTI works as it does without the shim.
+ * CUPTI has one subscriber and one owner of activity buffers. As soon as the program asks for one
+ * of these roles, the shim lets go of CUPTI. The shim comes back when the program has let go.
+ * Meanwhile CUPTI works as it does without the shim.
  *
  * CUPTI gives a full buffer to the callback that is registered at that time, even if another
  * callback provided it. So a flush by the shim could give the shim the program's buffers, and vice

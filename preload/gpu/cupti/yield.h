@@ -11,7 +11,7 @@
 
 /*
  * Whether the program collects activity records, or is in a call that sets CUPTI up, or has just
- * left one.
+ * left such a call.
  */
 bool yield__is_taken(void);
 

@@ -180,7 +180,7 @@ void opencl_calls__end(unsigned int call, uint32_t id)
 
 /* ---- which calls are wanted ------------------------------------------------------------------ */
 
-/* Return: the name of a call; it is a calls_name_fn. */
+/* Return: the name of a call. This function is a calls_name_fn. */
 static const char *call_name(uint16_t call, uint32_t *domain, uint32_t *number)
 {
 	*domain = OPENCL_DOMAIN;

@@ -26,8 +26,8 @@ struct device_clock {
 	struct bounds bounds;		/* this and the members below are used only by the shim's
 					 * thread */
 	int64_t shift;
-	uint64_t worst, told;		/* largest distance of the shift from its bounds so far; its
-					 * last reported value */
+	uint64_t worst, told;		/* largest distance of the shift from its bounds so far; the
+					 * distance that was last reported */
 	bool has_shift, from_timer;
 };
 

@@ -15,7 +15,7 @@ enum { UNKNOWN, HTOD, DTOH, DTOD = 8 };
 
 /* ---- what every call does -------------------------------------------------------------------- */
 
-/* Counts the launch, if launch numbers open windows. Return: whether it is recorded. */
+/* Counts the launch, if windows open at launch numbers. Return: whether the launch is recorded. */
 static bool is_wanted(struct enqueue *e)
 {
 	if (!capture__by_launches())
@@ -218,8 +218,8 @@ static cl_int CL_API_CALL on_clEnqueueTask(cl_command_queue queue, cl_kernel ker
 /* ---- copies and fills ------------------------------------------------------------------------ */
 
 /*
- * Defines on_NAME(). @parameters: the parameters before the wait list. The macro's last arguments
- * are their names. @blocks: whether the call returns only when the work has ended.
+ * Defines on_NAME(). @blocks: whether the call returns only when the work has ended. @parameters:
+ * the parameters before the wait list. The last arguments are the names of @parameters.
  */
 #define ENQUEUES(name, what, blocks, parameters, ...)					\
 static cl_int CL_API_CALL on_##name parameters						\

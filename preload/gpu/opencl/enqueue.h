@@ -16,7 +16,7 @@
 struct enqueue {
 	struct work *work;		/* NULL: the call is not recorded */
 	cl_event event;			/* the event that the driver has made */
-	uint64_t wait_start;		/* for launch.h, to keep the launch's start */
+	uint64_t wait_start;		/* launch.h stores the launch's start here */
 	uint32_t timed_id;		/* the call's id; 0: it is not recorded as a call */
 	bool is_watched;
 	bool is_counted;		/* capture__launch_ends() must follow */

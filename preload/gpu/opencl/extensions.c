@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Command buffers, an extension whose functions the program gets from its platform. A command
- * buffer counts as a launch with one piece of device work: one event has the times of all its
- * commands.
+ * buffer counts as a launch with one piece of device work, because a single event has the times for
+ * all commands of the buffer.
  */
 #include <pthread.h>
 #include <string.h>

@@ -338,7 +338,7 @@ static cl_command_queue CL_API_CALL on_clCreateCommandQueue(cl_context context,
 }
 
 /*
- * Copies @from to @to, which has MAX_PROPERTIES entries, with CL_QUEUE_PROFILING_ENABLE added.
+ * Copies @from to @to, and adds CL_QUEUE_PROFILING_ENABLE. @to has room for MAX_PROPERTIES entries.
  * Return: false if the program measures times itself, or passes too many properties.
  */
 static bool add_profiling(cl_queue_properties *to, const cl_queue_properties *from)

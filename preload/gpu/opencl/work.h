@@ -43,9 +43,9 @@ struct work {
 };
 
 /*
- * Return: a struct for a launch of the calling thread, with its pool, id and session set; NULL if
- * memory is short, which is counted. Takes no lock, and makes no system call while structs of
- * earlier launches are free.
+ * Return: a struct for a launch of the calling thread, with its pool, id and session set. If memory
+ * is short, counts a lost launch and returns NULL. Takes no lock, and makes no system call while
+ * structs of earlier launches are free.
  */
 struct work *work__new(void);
 

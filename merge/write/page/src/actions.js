@@ -18,7 +18,7 @@ export function onStep(update) {
 export function go(choices, replace = false) {
 	const before = { ...state };
 
-	/* A stretch that begins and ends at bins needs no span. */
+	/* A stretch that begins and ends at the edges of bins needs no span. */
 	if ("from" in choices || "to" in choices)
 		state.span = "";
 	Object.assign(state, choices);

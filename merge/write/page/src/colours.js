@@ -20,7 +20,7 @@ export const KIND_COLOURS = {
 export const NAME_COLOURS = new Map();
 
 /*
- * Maps text to one of a few shades, because frames with one color are drawn together. Return: a
+ * Maps text to one of a few shades: with fewer colors, more frames are drawn together. Return: a
  * number in [0, 1).
  */
 function hash(text) {
@@ -87,10 +87,7 @@ export function colour(i) {
 	return paler(!i ? hsl(215, 10, 88) : diff ? deltaColour(i) : frameColour(frameOf[i]));
 }
 
-/*
- * Return: the color of a frame that is not a node: for CPU time, for narrow frames, or for folded
- * frames.
- */
+/* Return: the color of a frame that shows CPU time, several narrow frames, or folded frames. */
 export function specialColour(what, matched) {
 	if (matched)
 		return MATCH;

@@ -65,7 +65,7 @@ function setUpModes() {
 	});
 }
 
-/* Return: each sum in words, with the sums of both recordings if the page compares two. */
+/* Return: the sum of each side over the kinds for which @of is true, in words. */
 function sumWords(list, of) {
 	return list.map(sums => format(sums.reduce((sum, v, k) => sum + (of(k) ? v : 0), 0)))
 		.join(" \u2192 ");
@@ -78,7 +78,7 @@ function sumWords(list, of) {
 const hasUnit = k => ofMemory || isDevice[k] ||
 	(state.unit !== "bytes" && (state.unit !== "count" || state.mode === "thread"));
 
-/* Shows the choices in the controls, and how much each choice would count. */
+/* Shows the choices in the controls, with the sum of each mode and of each kind. */
 export function paintChoices() {
 	const sums = sides.map((_, s) => sumsOfKinds(s)), off = offKinds(),
 		of = kindsOf(state.mode);

@@ -130,11 +130,11 @@ const MAX_BINS = 1024;		/* maximum number of bins of the overview if it includes
 
 /*
  * Return: { from_ns, nr, before }: @nr bins, starting at @from_ns, that cover all recorded time;
- * @before of them precede the first bin with events. If these would be too many bins, the result
- * has only the bins with events.
+ * @before of them precede the first bin with events. If @nr would be too large, the result has only
+ * the bins with events.
  */
 function wholeScale({ from_ns: from, bin_ns: width, nr }, { recorded, nr_windows: nrWindows }) {
-	/* The edges of windows are exact; without windows, less than half a bin does not count. */
+	/* The edges of windows are exact; without windows, times are rounded to whole bins. */
 	const bins = ns => (nrWindows ? Math.ceil : Math.round)(Math.max(0, ns) / width);
 	const last = recorded.length - 1, before = bins(last < 0 ? 0 : from - recorded[0][0]);
 	const all = before + nr + bins(last < 0 ? 0 : recorded[last][1] - from - nr * width);

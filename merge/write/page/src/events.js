@@ -104,8 +104,8 @@ function readCalls({ nr }, [gaps, lengths, of, kindOf, ids], tracks, found) {
 const READERS = {
 	work: (track, [gaps, lengths, what, links, bytes, shapes], { tracks, found }) => {
 		/*
-		 * the last value for each track and kind of calls; both indices are 0 for work
-		 * without a call
+		 * last[t][kind]: the last value for a call of track t - 1 and of this kind; both
+		 * indices are 0 for work without a call
 		 */
 		const last = [], lastShape = new Uint32Array(cells.nr), { nr } = track;
 		const lastLength = new Uint32Array(cells.nr), most = 2 ** 32 - 1;
@@ -176,7 +176,7 @@ async function unpack(bytes) {
 	const { tracks, calls } = head, of = Type => new Type(calls.nr + 1);
 	/*
 	 * for each call number: the track + 1 and the index of the call; workTrack, workAt: the
-	 * same for its first work
+	 * track + 1 and the index of the first work of the call
 	 */
 	const found = { track: of(Uint32Array), at: of(Uint32Array), workTrack: of(Uint32Array),
 		workAt: of(Uint32Array) };
@@ -197,7 +197,10 @@ async function unpack(bytes) {
 
 /* ---- sums ----------------------------------------------------------------------------------- */
 
-/* Return: the part of @whole up to @at, rounded down, as for --from and --to. */
+/*
+ * Return: the part of @whole up to @at, if @whole is spread evenly from @from to @to. It is rounded
+ * down, as for --from and --to.
+ */
 function until(whole, from, to, at) {
 	const product = whole * (at - from);
 

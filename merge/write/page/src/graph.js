@@ -48,8 +48,8 @@ const opened = () => state.open === "all" ? null :
 	new Set(state.open.split(".").filter(Boolean).map(Number));
 
 /*
- * Return: the frames that all calls below a root share. Each has one child; its other children, if
- * any, are too narrow to be drawn. The last frame, below which paths differ, is excluded.
+ * Return: the frames that all calls below a root share. Each has only one child that is wide enough
+ * to be drawn. The last frame, below which paths differ, is excluded.
  */
 function sharedRun(root, least) {
 	const run = [];
@@ -147,9 +147,7 @@ export function groupWidth() {
 	return sum;
 }
 
-/*
- * Merges the children that are too narrow into one frame, or into several if one would be too wide.
- */
+/* Merges narrow children into one frame, or into several frames if one would be too wide. */
 function groupNarrow(parent, list, least, tally) {
 	const sum = list.reduce((v, i) => v + width[i], 0);
 	const nr = Math.max(1, Math.min(list.length, Math.floor(sum / (GROUP_PIXELS * least))));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * header.js - the title, and a line each for the account and the facts of the recordings; features
- * add lines of their own
+ * header.js - the title, a line for the account, and a line for the facts of the recordings;
+ * features add lines of their own
  */
 import { data, derived, diff, isolated, sides } from "./data.js";
 import { el, make } from "./dom.js";

@@ -45,7 +45,7 @@ function neighbour(key) {
 	return best === undefined ? i : best;
 }
 
-/* steps that features add, for when no other step is possible */
+/* steps that features add; they are taken if no other step is possible */
 export const STEPS_OUT = [];
 
 /* Undoes one step: closes a panel, or clears the search, the zoom or the stretch of time. */

@@ -84,8 +84,8 @@ export function laneRows(open) {
 /* ---- names and colors ----------------------------------------------------------------------- */
 
 /*
- * Return: the frame of a cell's work, or of its function. If the cell is a place where a kernel
- * stalled, this is the kernel's frame.
+ * Return: the frame of a cell's work or function. For a cell that is a place where a kernel
+ * stalled, it is the frame of the kernel.
  */
 function frameOfCell(c) {
 	const isPart = n => base.parent[n] > 0 && frames.kind[base.frame[base.parent[n]]] !== NONE;

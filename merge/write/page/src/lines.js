@@ -63,10 +63,7 @@ const samplesOf = list => list.reduce((sum, p) => sum + p.samples, 0);
 const names = [...kernels.keys()].sort((a, b) =>
 	samplesOf(kernels.get(b).sums) - samplesOf(kernels.get(a).sums) || (a < b ? -1 : 1));
 
-/*
- * Return: the kernel of a node, if the node is a kernel or a part of one, and has lines; otherwise
- * "".
- */
+/* Return: the kernel of a node; "" if the node is not in a kernel, or the kernel has no lines. */
 export function kernelOf(i) {
 	if (!haveLines || i < 1 || kinds[kindOf(i)] !== "kernel")
 		return "";

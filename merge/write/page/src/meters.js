@@ -74,7 +74,7 @@ export function drawMeter(ctx, meter, y, height, left, right, nsAt) {
 	ctx.fill();
 }
 
-/* Return: pairs of label and value of a meter from @from to @to, the time of a pixel. */
+/* Return: pairs of a label and a value about a meter, for a pixel that is the time @from to @to. */
 export function meterWords(meter, from, to) {
 	const { value } = meter, first = pointAt(meter, from), last = pointAt(meter, to);
 	const end = meter.from.length - 1, whole = meter.from[end] - meter.from[0];

@@ -40,7 +40,8 @@ export const DEFAULTS = {
 	focus: NONE,		/* the frame whose callers and callees are shown */
 	from: 0,		/* first bin of the picked stretch */
 	to: times ? times.nr : 0,
-	span: "",		/* the stretch in ns, "from..to", if it does not end at bins */
+	span: "",		/* the stretch in ns, "from..to", if it does not end at the edges
+				 * of bins */
 	tracks: false,		/* whether single events are shown */
 	helpers: false,		/* whether threads without calls have rows of their own in the
 				 * timeline */

@@ -3,7 +3,7 @@
 
 const STEP = 16;		/* elements that share an element of the level above */
 
-/* Return: the longest event of each STEP ** (@level + 1) events. The array is made on first use. */
+/* Return: an array, made on first use: the longest of each STEP ** (@level + 1) events. */
 function levelOf(track, level) {
 	const { longest, from, to, nr } = track;
 

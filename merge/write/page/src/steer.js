@@ -132,7 +132,7 @@ function reachEvent(track, i) {
 	chooseEvent({ track, i });
 }
 
-/* Return: the first visible event of a track, or the nearest event. */
+/* Return: the first event of a track that ends after the shown time begins, or the last event. */
 const firstSeen = track => Math.min(track.nr - 1, firstAfter(track.over, shownFrom));
 
 /* Chooses the next event of the row, or an event in the next row. */

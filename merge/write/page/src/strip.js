@@ -4,9 +4,9 @@
  * many CPUs were in use. The user can pick a stretch of time, and everything below then shows only
  * this stretch.
  *
- * Rows may have finer bins than the sums of call paths; a stretch begins and ends at bins of the
- * sums. Time outside of capture windows was not recorded: it is marked, and devices count as
- * neither busy nor idle in it.
+ * Rows may have finer bins than the sums of call paths; a stretch begins and ends at edges of
+ * the bins of the sums. Time outside of capture windows was not recorded: it is marked, and devices
+ * count as neither busy nor idle in it.
  */
 import { go } from "./actions.js";
 import { dark, kindColour } from "./colours.js";
@@ -131,8 +131,8 @@ function stripLines() {
 let rows = null, full = null, painted = null;
 
 /*
- * Return: for each bin, how many of its ns were recorded; a full row has this value. Without
- * windows, this is the whole bin.
+ * Return: for each bin, how many of its ns were recorded. Without windows, all of them were. A full
+ * row has this value.
  */
 function fullBins() {
 	const { from_ns: from, bin_ns: width, nr } = times.rows;
@@ -184,7 +184,7 @@ function drawRows() {
 		el("stretch").before(...gaps());
 }
 
-/* Shows a legend of thread states: the buttons above may have the colors of other things. */
+/* Shows a legend of thread states, because the buttons above may explain other colors. */
 function drawLegend() {
 	const shown = new Set(rows.filter(row => !row.device).flatMap(row => row.layers
 		.filter(([, values]) => values.some(Boolean)).map(([kind]) => kind)));

@@ -2,7 +2,7 @@
 /*
  * timeline.js - single events on streams and threads, below the overview
  *
- * The time to draw depends on the number of pixels, not of events. Where several events share a
+ * Drawing takes longer with more pixels, but not with more events. Where several events share a
  * column of pixels, the height of the bar is their share of the column's time, in the color of the
  * longest event (pyramid.js).
  */
@@ -196,7 +196,7 @@ function drawHoles(ctx, height) {
 	}
 }
 
-/* Writes the name on each event of a track that is wide enough for it. */
+/* Writes names on those events of a track that are wide enough for a name. */
 function drawNamesOfEvents(ctx, track, y, width) {
 	const { from, to, nr } = track, least = NAME_ROOM * nsPerPixel();
 	let i = nextLong(track, firstAfter(track.over, shownFrom), least);

@@ -80,8 +80,8 @@ function topColumns() {
 }
 
 /*
- * Makes a row of the table. @reached: whether the Tab key reaches the row; the arrow keys reach all
- * others.
+ * Makes a row of the table. @reached: whether the Tab key reaches the row; the arrow keys reach the
+ * other rows.
  */
 function topRow(r, columns, reached) {
 	const name = frames.name[r.frame], focus = () => go({ focus: r.frame });

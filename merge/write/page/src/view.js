@@ -34,7 +34,8 @@ const DRAW = { graph: drawTime, top: drawTop, lines: drawLines };
 const REFUGE = { graph: "chart", top: "top-list", lines: "lines" };
 
 /*
- * Adds a tab, in front of the others if @first, otherwise behind them. Its panel has the id @name.
+ * Adds a tab in front of the other tabs, or behind them if @first is false. The tab's panel has the
+ * id @name.
  */
 export function addTab(name, title, draw, first = true) {
 	TABS.push(name);
