@@ -69,8 +69,8 @@ struct xpu_clock {
 struct xpu_log_entry {
 	__u64	time;			/* CLOCK_MONOTONIC, ns; with XPU_LOG_TICKS, ticks */
 	__u32	correlation_id;		/* a range's id, with XPU_LOG_RANGE */
-	__u32	path_id;		/* the path's number, as in a slot; or XPU_LOG_RANGE and the
-					 * other members of struct xpu_range_event */
+	__u32	path_id;		/* the path's number, as in a slot. For an event, it has
+					 * XPU_LOG_RANGE and members of struct xpu_range_event. */
 };
 
 #define XPU_LOG_TICKS	(1ull << 63)

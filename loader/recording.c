@@ -247,9 +247,9 @@ static unsigned int nr_late(const struct recording *r, uint64_t now_ns)
 }
 
 /*
- * Takes the last records of shims that are awake. If another xpuload keeps a shim awake, the shim
- * does not mark its last records, but the shim's thread runs. Counts the processes in which this
- * thread does not run.
+ * Takes the last records of shims that are awake. A shim that another xpuload keeps awake does not
+ * mark its last records. For such a shim it is enough that the shim's thread runs. Counts the
+ * processes whose shim's thread does not run.
  */
 static void take_last(struct recording *r)
 {

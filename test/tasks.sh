@@ -106,7 +106,7 @@ is "$(nanoseconds attention)" "0 25600000" \
 	"the GPU time of the line attention, which calls other lines, is right"
 is "$(nanoseconds blocks)" "0 32000000" \
 	"the GPU time of the line blocks, which calls other lines, is right"
-is "$(nanoseconds optimizer)" "80000 80000" "the GPU time of the line optimizer is right"
+is "$(nanoseconds optimizer)" "80000 80000" "the line \"optimizer\" has the right GPU time"
 is "$(nanoseconds batch)" "200000 200000" "the GPU time of the line batch is right"
 is "$(sed -n '2s/.*"\(.*\)".*/\1/p' lines.csv)" "train.py:Attention.forward:$(line softmax)" \
 	"the first row is the line with the most GPU time of its own"

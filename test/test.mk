@@ -119,7 +119,7 @@ $(O)/workload/%: test/workload/%.c $(O)/flags
 # The shim must find this program's own mmap().
 $(O)/workload/late: WORKLOAD_CFLAGS += -rdynamic
 
-# A library that this program loads calls the program's functions.
+# This program loads a library that calls the program's functions.
 $(O)/workload/ends: WORKLOAD_CFLAGS += -rdynamic
 $(O)/workload/ends: $(O)/workload/stacks_a.so
 

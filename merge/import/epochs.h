@@ -52,7 +52,7 @@ struct epochs {
 };
 
 /*
- * Sets the ids of calls and device work, in place. Ids that only one call has do not change.
+ * Sets the ids of calls and device work, in place. An id that only one call has is not changed.
  * Return: 0 or -ENOMEM.
  */
 int epochs__renumber(struct epochs *e, struct epoch_call *calls, size_t nr_calls,

@@ -78,7 +78,7 @@ struct join_waiting;
 struct join {
 	struct match match;		/* the match that join__next() returns */
 	bool is_new;			/* match has not been returned yet */
-	bool first;			/* no record in serving has been returned yet */
+	bool first;			/* no record of @serving has been returned yet */
 	struct join_waiting *serving;	/* device records for match.launch */
 	size_t nr_left;			/* after join__finish(): number of entries that were not
 					 * returned yet */

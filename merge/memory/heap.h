@@ -350,7 +350,10 @@ int heap__move_places(struct heap *h, const uint32_t *gpus);
 /* Takes the next event of a process. Return: 0 or -ENOMEM. */
 int heap__event(struct heap *h, const struct heap_event *e);
 
-/* Ends a process: notes all memory that it has not freed, and removes it. Return: 0 or -ENOMEM. */
+/*
+ * Ends a process: notes all memory that the process has not freed, and then removes this memory.
+ * Return: 0 or -ENOMEM.
+ */
 int heap__end_process(struct heap *h, uint32_t proc, uint64_t time_ns);
 
 /*
@@ -404,10 +407,10 @@ struct heap_sum holder__at(const struct heap *h, const struct holder *holder,
 
 /* How a sum of holders has grown in the second half of the events. */
 struct heap_growth {
-	unsigned int nr_parts;		/* number of parts of the events in which memory was
-					 * allocated and stayed, HEAP_GROWTH_PARTS at most */
-	uint64_t bytes;			/* bytes that were allocated and stayed in these parts,
-					 * except in the part with the most such bytes */
+	unsigned int nr_parts;		/* number of parts of the second half that left memory
+					 * allocated, HEAP_GROWTH_PARTS at most */
+	uint64_t bytes;			/* what these parts left allocated, without the part that
+					 * left most */
 };
 
 #define HEAP_GROWTH_PARTS	(HEAP_PARTS / 2 - 1)

@@ -352,7 +352,7 @@ int memory__page(const struct session *s, struct json_out *j)
 	size_t i;
 	int err = 0;
 
-	/* A page that shows one moment's memory as its flame graph has no times. */
+	/* If the flame graph shows the memory of one moment, the page has no times. */
 	if (memory_view(&s->opts) || !s->opts.by_time)
 		return 0;
 	json_out__key(j, "memory_time");

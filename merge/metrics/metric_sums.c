@@ -362,8 +362,8 @@ static int event__cmp(const void *va, const void *vb)
 }
 
 /*
- * A walk through the time of a GPU. @part: the amount that work would have so far if it had run all
- * the time.
+ * A walk through the time of a GPU. @part: the amount that a piece of work would have now, if it
+ * had been running since the walk began.
  */
 struct sharing {
 	const struct metered *m;

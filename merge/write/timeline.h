@@ -99,7 +99,7 @@ enum timeline_counter {
 	COUNTER_IN_FLIGHT,		/* number of pieces of device work that are launched but not
 					 * finished */
 	COUNTER_COPYING,		/* number of bytes of the copies that are running */
-	NR_COUNTERS			/* the numbers of features' counters begin with this one */
+	NR_COUNTERS			/* the first number for counters of features */
 };
 
 /* Return: the number of counters of a GPU, including the counters of features. */

@@ -10,7 +10,7 @@
 
 enum { FILE_UNKNOWN, FILE_SEVERAL };
 
-/* Aggregates with the same owner, proc, gpu and range have one owner in the tree. */
+/* Aggregates share an owner in the tree if their owner, proc, gpu and range are all the same. */
 struct owner_key {
 	uint32_t owner, proc, gpu, range;
 	uint32_t idx;			/* the owner's index in tree.owners */

@@ -82,8 +82,8 @@ struct alloc_call {
 extern atomic_uint_fast64_t allocs__order_at_start HIDDEN;
 
 /*
- * Whether the free is in progress. A number from before allocs__start() is left over from a free
- * whose end was not recorded.
+ * Whether the free is in progress. If its order number is older than allocs__start(), it is left
+ * over from a free whose end was not recorded.
  */
 static inline bool alloc_free__is_begun(const struct alloc_free *f)
 {

@@ -121,8 +121,8 @@ int main(void)
 			   .lost_stacks = 0.01, .base_ns = 1700000000000000000ull },
 		  .max_wrong = 0.001, .min_right = 0.98 },
 		/*
-		 * Nothing distinguishes a thread's call that has a stack from its next call: all
-		 * matches are uncertain.
+		 * If one call of a thread has a stack and the next call has none, nothing tells
+		 * the two calls apart: all matches are uncertain.
 		 */
 		{ .name = "tid is pid",
 		  .gen = { .nr = FEWER, .nr_threads = 8, .gap_us = 40, .fixed = 0.3,

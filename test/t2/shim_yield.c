@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A program that uses CUPTI itself, and a listener. Each gets its own buffers and records, whoever
- * is registered with CUPTI when a buffer comes back. The shim never touches memory in front of the
- * program's buffers.
+ * Tests a listener in a program that uses CUPTI itself. The program and the shim each get their own
+ * buffers and records, whoever is registered with CUPTI when a buffer comes back. The shim never
+ * touches memory in front of the program's buffers.
  */
 #include <cuda.h>
 #include <cupti.h>

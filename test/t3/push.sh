@@ -116,7 +116,7 @@ for kind in pyroscope otlp parca; do
 	is "$(look 'sorted({e for r in all for e in r["errors"]})')" "[]" \
 		"$kind: the receiver finds no fault in any field"
 	is "$(accounts load.log)" "$(expected)" \
-		"$kind: xpuload counts as many sent profiles as the receiver got" ||
+		"$kind: xpuload's count of sent profiles is the receiver's count" ||
 		diag "$(cat load.log receiver.err)"
 	[ "$(wc -l <requests)" -gt 2 ]
 	ok $? "$kind: several requests arrive: $(wc -l <requests)"

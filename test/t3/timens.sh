@@ -58,7 +58,7 @@ want="processes 2 kernels 2000 within a minute True kinds kernel launch memcpy m
 for how in bpf shm; do
 	run "plain-$how" 0 --transport "$how"
 	[ -s "plain-$how.kernels" ]
-	ok $? "plain-$how: kernel times without a shift exist, for comparison"
+	ok $? "plain-$how: a run without a shift records kernel times, to compare with"
 	for shift in 100000 "$back"; do
 		[ "$shift" -gt 0 ] || [ "$shift" -lt -120 ] || continue
 		run "shift$shift-$how" "$shift" --transport "$how"

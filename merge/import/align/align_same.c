@@ -2,8 +2,8 @@
 /*
  * align_same.c - matches stacks and launches that one tool recorded with the same timestamp
  *
- * A stack and its launch have the same timestamp, to the nanosecond, and the same thread id. Two
- * separate clock readings never give equal timestamps for nearly all events.
+ * A stack and its launch have the same timestamp, to the nanosecond, and the same thread id. If
+ * nearly all events have equal timestamps, the tool read its clock only once for each event.
  */
 #include "import/align/aligner.h"
 

@@ -277,9 +277,9 @@ double names__wrong(const struct names *n, const struct align_event *launch, uin
 		return 1;
 	*stack = name->stack;
 	/*
-	 * An answer is wrong only if three conditions hold: the launch's own stack was lost, that
-	 * stack was the first stack of this name with another call path, and the name has several
-	 * call paths.
+	 * An answer is wrong only if three conditions hold: the name has several call paths, the
+	 * launch's own stack was lost, and no earlier stack of the name has the call path of the
+	 * lost stack.
 	 */
 	lost = name->nr_launches > name->nr_stacks ? name->nr_launches - name->nr_stacks : 0;
 	return (lost + 0.5) / (name->nr_launches + 1) / (name->nr_stacks + 1) *
