@@ -211,8 +211,9 @@ static __always_inline void end_time(struct task_struct *task, const struct xpu_
 }
 
 /*
- * Notes that the current thread has replaced the image @old by @new, which is NULL if the map is
- * full. The CPU time of the exec counts for the new image; before Linux 6.10, for the old image.
+ * Notes that the current thread has replaced the image @old by @new. @new is NULL if the map is
+ * full. The CPU time of the exec is added to the new image; before Linux 6.10, it is added to the
+ * old image.
  */
 static __always_inline void change_time(struct task_struct *task, const struct xpu_proc *old,
 					const struct xpu_proc *new)

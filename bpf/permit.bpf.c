@@ -212,7 +212,7 @@ static __noinline int leave_alone(struct task_struct *task)
 	struct xpu_proc proc = { .stop = XPU_STOP_LEFT_ALONE };
 	__u32 tgid = BPF_CORE_READ(task, tgid), pid = task_pid(task), *how;
 
-	if (!BPF_CORE_READ(task, mm))		/* @task is a thread of Linux */
+	if (!BPF_CORE_READ(task, mm))		/* @task is a kernel thread */
 		return 0;
 	if (bpf_map_update_elem(&procs, &tgid, &proc, BPF_NOEXIST))
 		return 0;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
  * Part of xpu.bpf.c: distinguishes the native stacks of blocked threads without unwinding them. It
- * compares the words on the stack that point behind a call instruction. These include all return
- * addresses, and some stale ones, which at worst make one stack count as two.
+ * compares the words on the stack that point behind a call instruction. These words include all
+ * return addresses. They also include stale return addresses, which at worst make one stack count
+ * as two.
  *
  * The search for these words runs once for each place. A place is a stack pointer and an
  * instruction. When a thread is at a place again and all those words are unchanged, its callers are

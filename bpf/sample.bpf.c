@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
  * Part of xpu.bpf.c: CPU samples. A perf event on each CPU calls on_sample() at the rate that the
- * loader has set. If it interrupts a thread of the recorded process tree, on_sample() sends a
- * sample.
+ * loader has set. If the event interrupts a thread of the recorded process tree, on_sample()
+ * sends a sample.
  *
  * Samples have their own ring, so that they never fill the launches' ring, and no launch waits for
  * a lock that a sampler holds.
@@ -105,8 +105,8 @@ static __always_inline __u32 read_stacks(struct bpf_perf_event_data *ctx, struct
 }
 
 /*
- * Notes, for exec_time(), the value of the scheduler's clock that @ctx's event read when its timer
- * fired.
+ * Notes a value of the scheduler's clock for exec_time(): the value that the event of @ctx read
+ * when the event's timer fired.
  * @now_ns: CLOCK_MONOTONIC
  */
 static __always_inline void note_clock(struct bpf_perf_event_data *ctx, __u64 now_ns)

@@ -23,7 +23,7 @@
 #define OFF_SPAN_NS	10000000	/* all intervals of a sum begin within this time ... */
 #define OFF_GAP_NS	2000000		/* ... and the gaps between them are shorter than this */
 
-const volatile __u64 off_min_ns = 0;		/* shorter intervals are in no sum */
+const volatile __u64 off_min_ns = 0;		/* no sum includes shorter intervals */
 
 static const volatile struct xpu_thread_state new_thread;
 
@@ -89,7 +89,7 @@ static __always_inline void open_account(struct task_struct *task, const struct 
 	struct xpu_thread_state *t;
 	__u32 pid = task->pid;
 
-	/* Copied from a constant in a map: the state does not fit on the stack of a BPF program. */
+	/* Copy the constant new_thread: the state does not fit on the stack of a BPF program. */
 	bpf_map_update_elem(&thread_states, &pid, (const void *)&new_thread, BPF_ANY);
 	t = bpf_map_lookup_elem(&thread_states, &pid);
 	if (!t) {
@@ -145,8 +145,8 @@ static __always_inline __u32 off_kind(struct task_struct *task, unsigned int sta
 }
 
 /*
- * Reads Linux's frames. With @user, puts the user's frames along frame pointers after Linux's
- * frames. Return: the number of bytes of all frames.
+ * Reads Linux's frames. With @user, also walks the user's frame pointers, and puts the user's
+ * frames after Linux's frames. Return: the number of bytes of all frames.
  */
 static __always_inline __u32 read_frames(void *ctx, struct xpu_ring_off_stack *r, bool user,
 					 long *user_bytes)
@@ -177,9 +177,9 @@ static __always_inline __u32 read_frames(void *ctx, struct xpu_ring_off_stack *r
 }
 
 /*
- * Sends a new stack of the current task: @bytes of frames are in @r, followed by Python's frames.
- * With @copy, or if there are frames along frame pointers, also sends as much of the stack as fits.
- * Return: whether it was sent.
+ * Sends a new stack of the current task. @r has @bytes of frames, and then Python's frames. With
+ * @copy or @user, also sends as much of the stack as fits. @user: some frames were found by frame
+ * pointers. Return: whether the stack was sent.
  */
 static __always_inline bool send_stack(struct task_struct *task, struct xpu_ring_off_stack *r,
 				       __u32 bytes, bool copy, bool user)
@@ -397,8 +397,8 @@ static __always_inline void begin_running(struct xpu_thread_state *t, __u32 pid,
 }
 
 /*
- * Accounts for a running thread up to @now_ns. @exec_ns: Linux's sum of the thread's running time
- * since its birth.
+ * Adds a running thread's time up to @now_ns to its account. @exec_ns: Linux's sum of the thread's
+ * running time since its birth.
  */
 static __always_inline void run_until(struct xpu_thread_state *t, __u32 pid, __u64 exec_ns,
 				      __u64 now_ns)

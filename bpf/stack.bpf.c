@@ -37,8 +37,8 @@ struct {
 } pythons SEC(".maps");
 
 /*
- * A copy of the target's memory, around a frame. The numbers must be in a map: if they were on the
- * BPF stack, the verifier would follow each of their possible values.
+ * A copy of the target's memory, around a frame. The numbers in this structure must be in a map: if
+ * they were on the BPF stack, the verifier would follow each of their possible values.
  */
 struct python_copy {
 	__u64 start;			/* the address in the target */
@@ -294,9 +294,9 @@ static long copy_page(__u32 i, struct stack_copy *c)
 }
 
 /*
- * Return: the bytes of the stack above @sp, at most @max. The first thread's stack ends at the
- * program's arguments; another thread's stack ends at the data that the C library keeps for the
- * thread.
+ * Return: the number of bytes of the stack above @sp, at most @max. The first thread's stack ends
+ * at the program's arguments; another thread's stack ends at the data that the C library keeps for
+ * the thread.
  */
 static __always_inline __u32 stack_size(struct task_struct *task, __u64 sp, __u32 max)
 {

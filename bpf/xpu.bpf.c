@@ -603,7 +603,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 /*
  * Notes each signal that is sent to the root process. A signal to the whole foreground group
  * reaches the target without the loader's help; a signal to the loader alone does not. The note
- * shows the loader which of the two it got.
+ * shows the loader whether a signal went to the group or to the loader alone.
  */
 SEC("tp_btf/signal_generate")
 int BPF_PROG(on_signal, int sig, struct kernel_siginfo *info, struct task_struct *task)
@@ -635,8 +635,8 @@ static __always_inline struct xpu_proc *current_process(struct task_struct *task
 static __always_inline void note_slot(struct task_struct *task, __u64 home);
 
 /*
- * Puts the call chain of a launch and its flags into @r: the chain that the shim has made, or a
- * chain along frame pointers. Return: the chain's bytes.
+ * Puts the call chain of a launch and the flags of the chain into @r. The shim has made the chain,
+ * or the chain follows frame pointers. Return: the size of the chain in bytes.
  */
 static __always_inline __u32 read_chain(void *ctx, struct xpu_ring_launch *r, struct xpu_slot *slot)
 {

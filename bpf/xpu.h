@@ -13,7 +13,7 @@
 #define XPU_SIGNALS		65	/* 1..64 */
 
 /*
- * For each signal number, the last such signal that reached the root process: see
+ * For each signal number: the last signal with this number that reached the root process. See
  * loader/target/target.c.
  */
 struct xpu_signal {
@@ -45,8 +45,8 @@ struct xpu_proc {
 					 * interpreter, or 0 */
 	__u32	stop;			/* enum xpu_stop */
 	__u32	execs;			/* an exec is replacing the image */
-	__u64	ok_ns;			/* when the process last passed the check */
-	__u64	stop_ns;		/* no later events are recorded */
+	__u64	ok_ns;			/* when the process last passed the permission check */
+	__u64	stop_ns;		/* events after this time are not recorded */
 	__u64	in_window;		/* when the current window opened; 0: no window is open */
 	__s64	late_ns;		/* CPU time of ended threads that is not sent yet */
 	__u64	begin_ns;		/* a thread that began before this time may have run
@@ -66,7 +66,7 @@ struct xpu_loss {
 
 /* How much of a thread's CPU time is in records. */
 struct xpu_cpu_time {
-	__u64	exec_ns;		/* CPU time since its birth, up to the last record */
+	__u64	exec_ns;		/* CPU time from the thread's birth to the last record */
 	__u64	told_ns;		/* timestamp of the last record */
 	__u64	end_ns;			/* when the thread ended, or 0 */
 	__u32	proc_id;
@@ -166,8 +166,8 @@ XPU_INLINE struct xpu_off_time xpu_thread__begin(struct xpu_thread_state *t, __u
 }
 
 /*
- * Return: when @t began to run if the switch to it was missed. @exec_ns: Linux's sum of its running
- * time at @now_ns.
+ * Return: the time at which @t began to run, if the switch to @t was missed. @exec_ns: the running
+ * time of @t up to @now_ns, as summed up by Linux
  */
 XPU_INLINE __u64 xpu_thread__unseen_begin(const struct xpu_thread_state *t, __u64 exec_ns,
 					  __u64 now_ns)

@@ -11,9 +11,9 @@
 #include <string.h>
 
 /*
- * Offsets in bytes, with CPython's names. The numbers are from the headers of the releases named
- * with each version; they do not change after a version's first release. Python 3.13 publishes most
- * of its own offsets, in _PyRuntime.debug_offsets.
+ * Offsets in bytes, with CPython's names. The numbers are from CPython's headers. A comment at each
+ * version names the headers and their releases. The numbers do not change after a version's first
+ * release. Python 3.13 publishes most of its own offsets, in _PyRuntime.debug_offsets.
  */
 struct py_layout {
 	uint8_t minor;
@@ -27,7 +27,7 @@ struct py_layout {
 	uint16_t co_name, co_filename, co_firstlineno, co_linetable, co_version;
 	uint16_t co_firsttraceable, co_code, co_bytes;
 	uint16_t ascii_bytes, compact_bytes;	/* bytes of the header before the characters */
-	/* These are for readers outside of the process. */
+	/* The members below are for readers outside of the process. */
 	uint16_t runtime_main, interp_threads, ts_thread_id;
 };
 
@@ -52,8 +52,8 @@ static const struct py_layout py_layouts[] = {
 		.ascii_bytes = 48, .compact_bytes = 72,
 	}, {
 		/*
-		 * Files as for 3.9; 3.10.13. struct CFrame has no pointer to a frame, but lies on
-		 * the evaluation loop's stack.
+		 * Include/cpython/{pystate,frameobject,code}.h; 3.10.13. struct CFrame has no
+		 * pointer to a frame, but lies on the evaluation loop's stack.
 		 */
 		.minor = 10,
 		.anchored = true,
@@ -75,7 +75,7 @@ static const struct py_layout py_layouts[] = {
 		.co_firsttraceable = 168, .co_code = 184, .co_bytes = 184,
 		.ascii_bytes = 48, .compact_bytes = 72,
 	}, {
-		/* Files as for 3.11; 3.12.1 */
+		/* Same files as for 3.11, in version 3.12.1 */
 		.minor = 12,
 		.anchored = true, .has_cframe = true,
 		.runtime_main = 48, .interp_threads = 72, .ts_thread_id = 136,
@@ -85,7 +85,10 @@ static const struct py_layout py_layouts[] = {
 		.co_linetable = 136, .co_firsttraceable = 176, .co_code = 192, .co_bytes = 192,
 		.ascii_bytes = 40, .compact_bytes = 56,
 	}, {
-		/* Files as for 3.11; 3.13.0. debug_offsets takes precedence over these numbers. */
+		/*
+		 * Same files as for 3.11, in version 3.13.0. debug_offsets takes precedence over
+		 * these numbers.
+		 */
 		.minor = 13,
 		.anchored = true,
 		.runtime_main = 640, .interp_threads = 7344, .ts_thread_id = 152,

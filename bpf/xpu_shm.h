@@ -28,7 +28,7 @@
  * A record in the ring is a word, struct xpu_shm_word, followed by as many bytes as the word says.
  * Many threads write at once. Each moves the head by the bytes that it needs, writes the word with
  * XPU_SHM_BUSY, the bytes, and then the word with XPU_SHM_DONE. The reader zeroes the bytes that it
- * has read before it moves the tail. So a word that is not written yet is 0. If a writer was killed
+ * has read, and then moves the tail. So a word that is not written yet is 0. If a writer was killed
  * before it could write its word, the next nonzero word begins the next record.
  *
  * If xpuload has no perf events (XPU_SHM_WANTS_MAPS), the process also writes its executable
@@ -92,8 +92,8 @@ struct xpu_shm_hello {
 #define XPU_SHM_HELLO_SEGMENT	2	/* the memory is a segment */
 
 /*
- * A hello without a descriptor or segment says that the process could not make the memory, and is
- * not recorded.
+ * A hello without a descriptor or segment says that the process is not recorded, because it could
+ * not make the memory.
  */
 
 #define XPU_SHM_WANTS_MAPS	1	/* xpuload gets no mappings from Linux */
@@ -135,8 +135,8 @@ struct xpu_shm_writer {
 	__u32	nr_threads;		/* number of threads whose pages have been used */
 	__u32	log_at;			/* offset of the struct xpu_log in a thread's pages */
 	__u64	dropped[XPU_SHM_NR_LOST];	/* number of losses by kind: the ring was full */
-	__u64	told_unloads;		/* number of code unloads before the mappings in the ring
-					 * were read */
+	__u64	told_unloads;		/* how many times code had been unloaded when the mappings
+					 * in the ring were read */
 	__u64	met_unloads;		/* highest number of code unloads that a launch has seen */
 	__u32	maps;			/* enum xpu_shm_maps */
 	__u32	reserved;

@@ -39,9 +39,9 @@ struct xpu_slot {
 					 * for an instruction that a signal interrupted, its address
 					 * plus one */
 	__u64	graph_node_id;		/* not 0: this is no launch, but a new graph node. The
-					 * captured launch correlation_id made the node; if
-					 * correlation_id is 0, the node was made explicitly */
-	/* If wait_ns is not 0, this is not a launch, but a call that waited for the device. */
+					 * node was made by the captured launch with the id in
+					 * correlation_id, or explicitly if correlation_id is 0 */
+	/* If wait_ns is not 0, the slot has a call that waited for the device, not a launch. */
 	__u64	wait_start_ns;		/* CLOCK_MONOTONIC */
 	__u64	wait_ns;
 	__u32	wait_context;		/* the API's ids of the context and stream waited for */
@@ -60,7 +60,8 @@ struct xpu_slot {
 struct xpu_clock {
 	__u64	ticks;
 	__u64	ns;
-	__u64	rate;			/* ns per tick, times 2^XPU_CLOCK_SHIFT; 0: never read */
+	__u64	rate;			/* ns per tick, times 2^XPU_CLOCK_SHIFT; 0: the two clocks
+					 * were never read */
 };
 
 #define XPU_CLOCK_SHIFT	40
@@ -272,10 +273,10 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
  */
 #define XPU_SITE_LIVE_API	"xpu_live_api"
 
-/* A loader that attaches and takes PC samples is attached here. */
+/* A loader that attaches to running processes and takes PC samples also attaches to this site. */
 #define XPU_SITE_LIVE_STALLS	"xpu_live_stalls"
 
-/* A loader that attaches and records memory events is attached here. */
+/* A loader that records memory events of running processes stays attached here. */
 #define XPU_SITE_LIVE_MEMORY	"xpu_live_memory"
 
 /*
@@ -329,8 +330,8 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
 #define XPU_API_ENV		"XPUSHIM_API"
 
 /*
- * "on": the shim reports memory events, in processes that xpuload started; "only": it reports
- * nothing else.
+ * "on": in processes that xpuload started, the shim reports memory events; "only": it reports only
+ * memory events.
  */
 #define XPU_MEMORY_ENV		"XPUSHIM_MEMORY"
 

@@ -330,7 +330,9 @@ static int option__value(const struct cmdline *c, const struct cmdline_option *o
 	return o->letter ?: LETTERLESS + (int)(o - c->options);
 }
 
-/* Return: the option with this getopt_long() value whose name begins with @begin, or NULL. */
+/*
+ * Return: the option that has this getopt_long() value, and whose name begins with @begin; or NULL.
+ */
 static const struct cmdline_option *find_option(const struct cmdline *c, int value,
 						const char *begin, size_t len)
 {

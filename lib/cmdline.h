@@ -40,7 +40,7 @@ struct cmdline_option {
 	char letter;			/* 0: none */
 	const char *arg;		/* argument in --help, or NULL; "[=x]" is optional */
 	cmdline_set_fn *set;
-	size_t member;			/* offset of the target's member that @set sets */
+	size_t member;			/* offset in @target of the member that @set sets */
 	const char *const *names;	/* the allowed arguments, NULL-terminated */
 	const char *const *(*get_names)(void);	/* replaces @names if they are not constant */
 	uint32_t min, max;		/* limits of a numeric argument */
@@ -112,7 +112,10 @@ size_t cmdline__distance(const char *a, const char *b);
  */
 const char *cmdline__nearest(const char *const *names, const char *typed);
 
-/* Puts "perhaps rank; expected comm, rank or tid" into @buf, for an option that has names. */
+/*
+ * Puts "perhaps rank; expected comm, rank or tid" into @buf, for an option whose argument is one of
+ * several names.
+ */
 void cmdline__expect(char *buf, size_t size, const struct cmdline_option *option,
 		     const char *typed);
 

@@ -38,7 +38,8 @@ struct columns {
 	const uint8_t *literals;	/* the first literal that is not in a piece yet */
 	uint32_t *words;		/* words of one table, column by column */
 	uint8_t *out;
-	size_t room_bytes;		/* words and out have room for this many bytes of records */
+	size_t room_bytes;		/* @words and @out have room for this many bytes of
+					 * records */
 };
 
 struct columns *columns__new(void)
@@ -459,7 +460,7 @@ struct unpacking {
 	const struct xpu_table *tables[XPU_TABLES_MAX];
 	uint32_t nr_tables;
 	uint8_t *records;
-	/* For each column of each table: its planes, and the word above the next row. */
+	/* For each column of each table: its planes, and the last word; at first, the base. */
 	const uint8_t *planes[XPU_TABLES_MAX][XPU_COLUMNS_MAX];
 	uint32_t last[XPU_TABLES_MAX][XPU_COLUMNS_MAX];
 };

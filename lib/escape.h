@@ -19,7 +19,10 @@ enum escape {
 	ESCAPE_TEXT,
 	/* A frame of a folded line: like TEXT, but ';' becomes ':', since ';' separates frames. */
 	ESCAPE_FOLDED,
-	/* Inside the quotes of a JSON string: \", \\, and \uXXXX where TEXT has '?'. */
+	/*
+	 * Inside the quotes of a JSON string: \", \\, and \uXXXX for each character that becomes
+	 * '?' in TEXT.
+	 */
 	ESCAPE_JSON,
 	/*
 	 * Inside a JSON string in a script element of HTML: like JSON, but '<' is escaped, too, so

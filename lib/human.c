@@ -19,7 +19,7 @@ static char *human__print(char buf[HUMAN_MAX], uint64_t n, unsigned int base,
 		snprintf(buf, HUMAN_MAX, "%" PRIu64 "%s", n, n ? units[0] : "");
 		return buf;
 	}
-	/* Otherwise 999.5 would be printed as 1000. */
+	/* Without the 0.5, the value 999.5 would be printed as 1000. */
 	while (units[i + 1] && value >= base - 0.5) {
 		value /= base;
 		i++;
@@ -75,7 +75,7 @@ char *human__number(char buf[HUMAN_MAX], double value, int digits)
 	return buf;
 }
 
-/* Return: how many digits after the point show two digits of an error above 0. */
+/* Return: the number of decimal places that show two digits of @error, which is above 0. */
 static int error_digits(double error)
 {
 	int digits;

@@ -31,7 +31,7 @@ bool invoker__is_other(void);
 uid_t invoker__uid(void);
 
 /*
- * Gives this thread the invoker's rights to files until invoker__leave(). Calls nest.
+ * Gives this thread the invoker's rights to files until invoker__leave(). Calls may be nested.
  * Return: 0, or a negative errno with the thread unchanged.
  */
 int invoker__enter(void);

@@ -35,8 +35,8 @@ void memory_limit__set(struct memory_limit *l, uint64_t bytes);
 
 /*
  * Makes the C library map each large block separately, so that a freed block goes back to Linux,
- * and a growing one is not copied. By default, glibc stops mapping blocks that are not larger than
- * the largest block freed so far.
+ * and a growing block is not copied. By default, glibc stops mapping blocks that are not larger
+ * than the largest block freed so far.
  */
 void memory_limit__map_large(void);
 

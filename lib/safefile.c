@@ -398,7 +398,10 @@ static int link_unnamed(struct safefile *f)
 	return err;
 }
 
-/* Gives @f a name: its own, or the temporary name. Return: 0 or a negative errno. */
+/*
+ * Gives an unnamed file its final name, or a temporary name if the final name is taken. Return: 0
+ * or a negative errno.
+ */
 static int give_name(struct safefile *f)
 {
 	int err = f->link_fd ? invoker__enter() : 0;

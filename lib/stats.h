@@ -7,7 +7,7 @@
  *
  * There may be a struct stats for each of a million names, most of them with one value. So while
  * all values are equal, no sums and no histogram exist. After that the histogram is a list of the
- * buckets that have values; if the list gets long, arrays replace it, of one kilobyte for each
+ * buckets that have values. If the list gets long, it is replaced by arrays: one kilobyte for each
  * power of two that has values.
  */
 #ifndef LIB_STATS_H
@@ -37,12 +37,12 @@ int stats__add(struct stats *s, uint64_t value);
  */
 int stats__add_part(struct stats *s, uint64_t value, uint64_t part, bool counts);
 
-/* Adds all of @from. Return: 0 or -ENOMEM. */
+/* Adds all values in @from. Return: 0 or -ENOMEM. */
 int stats__merge(struct stats *s, const struct stats *from);
 
 /* Return: the sum of the values; 0 without values. */
 uint64_t stats__sum(const struct stats *s);
-/* Returns the total of all parts, or of all values if each was added whole. */
+/* Return: the total of all parts; a value that was added whole is one part. */
 uint64_t stats__total(const struct stats *s);
 uint64_t stats__max(const struct stats *s);
 static inline uint64_t stats__min(const struct stats *s)

@@ -3,7 +3,8 @@
  * timens.h - how far a process's CLOCK_MONOTONIC is from the machine's clock
  *
  * A time namespace shifts the clock by an offset. BPF programs and perf events use the clock of the
- * initial namespace, so a program that compares its own times with these must subtract its offset.
+ * initial namespace. To compare its own times with their timestamps, a program must subtract the
+ * offset from its own times.
  */
 #ifndef TIMENS_H
 #define TIMENS_H
@@ -21,7 +22,7 @@ static inline const char *timens__skip_blanks(const char *text)
 	return text;
 }
 
-/* Reads digits at *@text. Return: false without a digit, or with too many. */
+/* Reads digits at *@text. Return: false if there are no digits, or too many digits. */
 static inline bool timens__digits(const char **text, int64_t *n)
 {
 	const char *p = *text;
@@ -86,7 +87,7 @@ static inline bool timens__is_own(void)
 
 /*
  * Return: how many ns this process's CLOCK_MONOTONIC is ahead of the machine's clock; 0 if /proc
- * does not say. A handler of fork() may call it.
+ * does not show this. A handler of fork() may call this function.
  */
 static inline int64_t timens__offset_ns(void)
 {

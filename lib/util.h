@@ -116,7 +116,7 @@ void arena__free(struct arena *a);
 
 /*
  * Return: whether a table must grow. To save memory, large tables with open addressing stay between
- * 3/5 and 3/4 full: a million names may each be in several tables.
+ * 3/5 and 3/4 full: there may be a million names, and each name may be in several tables.
  */
 static inline bool slots__full(size_t nr, size_t nr_slots)
 {

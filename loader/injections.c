@@ -37,7 +37,7 @@ struct injections {
 	const char *shim;
 	ARRAY(struct queued) queue;
 	size_t next;			/* index of the first process that has not had a turn */
-	size_t current;			/* index of the process that @now is for */
+	size_t current;			/* index of the process of the injection @now */
 	bool runs;			/* @now is in progress */
 	struct injection now;
 	char names[512];		/* processes that have got the shim */
@@ -183,7 +183,7 @@ pid_t injections__step(struct injections *i, int timeout_ms)
 	if (!q)
 		return ended;
 	q->due_ns = 0;
-	/* The pid may have been given to another process since. */
+	/* The pid may now belong to another process. */
 	if (!q->process.pid || !running__is_there(&q->process))
 		return ended;
 	i->current = q - i->queue.v;

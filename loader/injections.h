@@ -41,7 +41,7 @@ bool injections__wait(const struct injections *i);
  *
  * Prints a message if it has put the shim into a process, and for the first refusal of each kind.
  *
- * Return: the process whose turn is over, which may have the shim now, or 0.
+ * Return: the process whose injection has ended, and which may have the shim now; or 0.
  */
 pid_t injections__step(struct injections *i, int timeout_ms);
 
@@ -54,7 +54,7 @@ uint64_t injections__nr_refused(const struct injections *i);
  */
 void injections__finish(struct injections *i);
 
-/* Prints which processes have got the shim, and why others have not. */
+/* Prints which processes have got the shim, and why other processes have not got the shim. */
 void injections__print(const struct injections *i);
 
 #endif /* XPU_LOADER_INJECTIONS_H */

@@ -99,8 +99,8 @@ static _Noreturn void run_xpumerge(const struct options *opts, const char *tool,
 }
 
 /*
- * Draws the picture @output. If @output is NULL, makes all other results of @window. Return:
- * whether the results are written and complete.
+ * Draws the picture @output. If @output is NULL, makes all results of @window that are not
+ * pictures. Return: whether the results are written and complete.
  */
 static bool run_tool(const struct options *opts, const char *output, uint32_t window)
 {

@@ -30,7 +30,8 @@
 #define END_NS		950000000ull
 #define STOP_NS		1000000000ull	/* time after Ctrl-C to write the names found so far */
 #define POLL_US		2000
-#define NAMES_LEFT	1		/* the child's exit status if names are left */
+#define NAMES_LEFT	1		/* the child's exit status if some functions have no name
+					 * yet */
 #define MOST_BYTES	(96u << 20)	/* maximum size: 64 MiB of names, plus room for block
 					 * headers */
 

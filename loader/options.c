@@ -914,8 +914,8 @@ static bool is(const char *value, const char *word)
 /* Options whose arguments the shim gets unchanged, in a variable of XPU_SHIM_VARIABLES. */
 static const struct {
 	const char *variable;
-	size_t member;			/* offset of a const char *, or of a uint32_t, where 0 means
-					 * not given */
+	size_t member;			/* offset of a const char *, or of a uint32_t that is 0 if
+					 * the option was not given */
 	bool is_number;
 } for_shim[] = {
 	{ XPU_CALL_GRAPH_ENV, CMDLINE_MEMBER(const char *, call_graph), false },

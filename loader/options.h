@@ -74,14 +74,14 @@ struct options {
 					 * with PROBES_ALL */
 	bool no_inject;			/* put the shim into no process */
 	bool no_children;		/* do not record the children of @pids */
-	bool own_target;		/* @pids is the COMMAND, which has been started already */
+	bool own_target;		/* @pids has only the COMMAND, which runs already */
 	const char *comm;		/* PROBES_ALL: the name of processes, or NULL */
 	const char *cgroup;		/* PROBES_ALL: the path of a cgroup, or NULL */
 	const char *container;		/* PROBES_ALL: a container's name or id, or NULL */
 	const char *push;		/* the URL that profiles go to; NULL: none */
 	const char *push_labels;
 	uint64_t every_ns;		/* begin a new file after this time; 0: one file */
-	uint32_t keep;			/* keep only this many files, the last ones; 0: all */
+	uint32_t keep;			/* keep only the last files, at most this many; 0: all */
 	uint64_t duration_ns;		/* how long to record after attaching; 0: until a signal or
 					 * the end */
 	char shim[PATH_MAX];

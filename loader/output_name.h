@@ -18,7 +18,7 @@ int output_name__expand(const char *pattern, pid_t pid, char **name);
 
 /*
  * Like output_name__expand(), for the names of a series of files: keeps %n for each file's number,
- * and %% for a percent sign. A pattern without a number gets one at its end.
+ * and %% for a percent sign. If the pattern has no number, adds .%n at the end.
  */
 int output_name__expand_row(const char *pattern, pid_t pid, char **names);
 

@@ -67,7 +67,7 @@ void recording__take_signals(struct recording *r)
 
 static uint64_t nr_lost(const struct recording *r, enum xpu_lost_kind kind)
 {
-	if (kind == XPU_LOST_MALFORMED)		/* the recorder counts these itself */
+	if (kind == XPU_LOST_MALFORMED)		/* the recorder itself counts this kind */
 		return 0;
 	if (kind == XPU_LOST_TAIL)
 		return r->nr_late;
@@ -279,8 +279,8 @@ static void take_last(struct recording *r)
 
 /*
  * Detaches from shims that keep running, in attached processes and in descendants that outlive the
- * target. They notice that nobody receives launches any more, and send their last records. A target
- * that has ended sent everything at its exit.
+ * target. The shims notice that nobody receives launches any more, and send their last records. If
+ * the target has ended, it sent everything at its exit.
  */
 static void detach(struct recording *r)
 {

@@ -61,21 +61,21 @@ struct recording {
 /**
  * recording__start - attach the probes, and start the target or attach to running processes
  *
- * Return: 0, or the status to exit with, with a message printed.
+ * Return: 0; or the exit status, after printing a message.
  */
 int recording__start(struct recording *r);
 
 /*
  * Steps of recording__start(), in recording_attach.c. recording__find_processes() comes first,
  * since it is likely to fail; once everything is open, recording__take_processes() attaches to the
- * processes. Return: 0, or the status to exit with, with a message printed.
+ * processes. Return: 0; or the exit status, after printing a message.
  */
 int recording__find_processes(struct recording *r);
 int recording__take_processes(struct recording *r);
 
 /*
  * Opens a process to attach to, and checks that it may be recorded. *@pid_fd: -1, or a descriptor
- * for the caller to close(). Return: 0, or the status to exit with, with a message printed.
+ * for the caller to close(). Return: 0; or the exit status, after printing a message.
  */
 int recording__open_process(pid_t pid, int *pid_fd);
 

@@ -346,9 +346,10 @@ void recording__follow(struct recording *r, pid_t pid, pid_t ppid, bool hello)
 }
 
 /*
- * Searches a process for the shim. @any: accept each copy of this version of the shim, and attach
- * to the copy; otherwise accept only the installed file, for processes that the user did not name.
- * Return: 0 if the process has the shim, -ENOENT if it has no shim, or another negative errno.
+ * Searches a process for the shim. @any: accept any copy of this version of the shim, and attach to
+ * that copy. Without @any, accept only the installed file; this is for processes that the user did
+ * not name. Return: 0 if the process has the shim, -ENOENT if it has no shim, or another negative
+ * errno.
  */
 static int find_shim(struct recording *r, pid_t pid, bool any)
 {

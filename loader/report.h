@@ -18,7 +18,8 @@ struct report {
 	bool shared;			/* launches came through shared memory */
 	bool sampled;			/* CPU samples were taken or attempted */
 	struct recorder_stats stats;
-	uint64_t lost[XPU_LOST_NR];	/* losses before the recorder, by kind; for DISK: bytes */
+	uint64_t lost[XPU_LOST_NR];	/* losses on the way to the recorder, by kind; for DISK:
+					 * bytes that were not written */
 	uint64_t nr_samples_taken;
 	uint64_t nr_stopped;		/* number of processes that the invoker could no longer
 					 * read */
@@ -26,8 +27,8 @@ struct report {
 	uint64_t nr_not_followed;	/* number of processes that could not be attached to */
 	uint64_t nr_unreached;		/* number of lost launches of processes that could not
 					 * connect */
-	uint64_t nr_late;		/* number of children that called CUDA before they were
-					 * attached to */
+	uint64_t nr_late;		/* number of children that called CUDA before xpuload
+					 * attached to them */
 	const struct injections *injections;
 	struct gpu_metrics_stats metrics;
 	struct splitter_stats splitter;

@@ -63,7 +63,7 @@ static _Noreturn void run_top(const struct options *opts, int fd, const char *pa
 		args[nr++] = "--frames";
 		args[nr++] = frames;
 	}
-	/* xpumerge top makes no files, so if root runs it, it may read all programs' symbols. */
+	/* xpumerge top makes no files, so it may read all programs' symbols if root runs it. */
 	if (child__become_invoker(CAP_BIT(CAP_DAC_READ_SEARCH)) || dup2(fd, STDIN_FILENO) < 0)
 		_exit(STATUS_FAILED);
 	target__restore();

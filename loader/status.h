@@ -20,7 +20,7 @@ struct status {
  */
 void status__init(struct status *s, const struct options *opts, uint64_t now_ns);
 
-/* Return: whether the line must be shown again, which is once a second. */
+/* Return: whether the line is wanted, and was last shown at least a second ago. */
 bool status__is_due(const struct status *s, uint64_t now_ns);
 
 /* Shows the line. @bytes: the size of the recording */

@@ -50,8 +50,8 @@ static void catch_signals(unsigned long ms)
 }
 
 /*
- * Prints how many names exceed the limit; xpuload prints how many are left. Return: the exit
- * status.
+ * Prints how many names exceed the limit. xpuload prints how many names have not been looked up.
+ * Return: the exit status.
  */
 static int report(const char *path, const struct names_result *result)
 {

@@ -391,7 +391,10 @@ static const char *const format_names[] = { FORMATS(NAME) NULL };
 #define FILTER(kind)	.set = set_filter, .value = kind, .group = FORMAT_MERGED
 #define MANY(kind)	FILTER(kind), .many = true
 
-/* In each row, group is FORMAT_* if only some formats have the option, and use is an enum use. */
+/*
+ * In each row, .group is a FORMAT_* if only some formats have the option, and .use is a value of
+ * enum use.
+ */
 static const struct cmdline_option rows[] = {
 	{ "input", 'i', "FILE", .set = set_input, .many = true, .use = USE_ALWAYS,
 	  .heading = "Common options:",
@@ -558,7 +561,7 @@ static struct cmdline cmdline = {
 
 /* ---- options and commands of features -------------------------------------------------------- */
 
-/* Return: the option of a feature that is called @name, and the feature's number; or NULL. */
+/* Return: a feature's option with the name @name, or NULL. *@id: set to the feature's number. */
 static const struct cmdline_option *features__option(const char *name, unsigned int *id)
 {
 	const struct feature_options *brought;
@@ -964,7 +967,10 @@ static int options__pick_format(struct options *o)
 			o->output, *meant ? ", " : "", meant);
 }
 
-/* Checks that the format has all properties of --by. Return: 0, or -EINVAL after a message. */
+/*
+ * Checks that the format supports all properties that are given with --by. Return: 0, or -EINVAL
+ * after a message.
+ */
 static int options__check_by(const struct options *o)
 {
 	char known[128] = "";

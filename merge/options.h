@@ -47,7 +47,7 @@ struct options {
 	bool no_pager;
 	void *values[NR_FEATURES];	/* for each feature: the values of its options */
 	bool strict;
-	bool diff;			/* the command is "diff": recordings A and B */
+	bool diff;			/* the command is "diff": compare recordings A and B */
 	const struct feature *command;	/* the feature whose command was given; NULL: none */
 	bool add_names;			/* write the recording again, with the names of its call
 					 * paths */

@@ -504,7 +504,7 @@ void profiles__finish(struct profiles *p)
 	p->finishing = true;
 	if (p->pusher) {
 		close(p->to);
-		/* xpuload-push reads end of file, and tries the remaining profiles once more. */
+		/* xpuload-push reads end of file, and tries once more to send its profiles. */
 		p->to = open("/dev/null", O_RDWR | O_CLOEXEC);
 	}
 	/* A request may be in progress, and a stalled receiver may delay it. */

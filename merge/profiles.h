@@ -42,8 +42,8 @@ void profiles__add(struct profiles *p, char *name, const struct profile_time *ti
 		   uint64_t *waits);
 
 /*
- * Drops the file with that @waits, and so its profiles are lost. Does nothing if it is already
- * merged.
+ * Drops the file that was added with this @waits, so the file's profiles are lost. Does nothing if
+ * the file is already merged.
  */
 void profiles__give_up(struct profiles *p, const uint64_t *waits);
 

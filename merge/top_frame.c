@@ -11,7 +11,7 @@
 #include "write/section.h"
 #include "write/table.h"
 
-/* A new session begins after this many files, or bytes of files. */
+/* A new session begins after this many files, or after files of this many bytes. */
 #define MAX_READERS	120
 #define MAX_BYTES	(256ull << 20)
 #define MAX_ROWS	200		/* maximum number of rows of each list */
@@ -23,8 +23,8 @@
 struct row_share {
 	uintptr_t key;			/* all shares with the same key make one row */
 	const struct stack *stack;	/* the call path, for rows of paths */
-	const char *name;		/* for a path: the name of its work, NULL if there are
-					 * several names; for other rows: the row's name */
+	const char *name;		/* the row's name; for a path, the name of its work, or NULL
+					 * if its work has several names */
 	const char *prefix;		/* printed before the name */
 	uint64_t ns, nr;
 };
@@ -45,7 +45,7 @@ static int row_share__cmp_ns(const void *va, const void *vb)
 	return cmp3(b->ns, a->ns) ?: cmp3(b->nr, a->nr) ?: cmp3(a->key, b->key);
 }
 
-/* Adds up the shares of each key, and sorts the sums, the longest first. */
+/* Adds up the shares of each key, and sorts the sums by time, the longest time first. */
 static void row_shares__sum(row_shares_t *shares)
 {
 	size_t i, nr = 0;

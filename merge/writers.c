@@ -26,8 +26,8 @@ struct job {
 typedef int (*write_fn)(const struct job *job, FILE *f);
 
 /*
- * Opens the output, has @write write it, and closes it. @write: returns 0, or -errno after a
- * message; an error of @f stays in its error flag.
+ * Opens the output, calls @write to write it, and closes it. @write: returns 0, or -errno after a
+ * message. An error in writing @f only sets the error flag of @f.
  */
 static int write_output(const char *path, const struct job *job, write_fn write)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* writers.h - writes the merged, compared or imported data in the format of the command line */
+/* writers.h - writes merged, compared or imported data in the format that the user requested */
 #ifndef MERGE_WRITERS_H
 #define MERGE_WRITERS_H
 

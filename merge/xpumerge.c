@@ -148,7 +148,8 @@ static void report_messages(const struct model *m)
  * Prints the account of losses, and messages, to standard error.
  *
  * @said: the output has the account of losses, and is on the same terminal as standard error
- * @again: print only the messages about this output, since an earlier output has printed the rest
+ * @again: print only the messages about this output, since the rest was printed for an earlier
+ *	output
  */
 static void report(const struct session *s, const struct folded_result *folded, bool said,
 		   bool again)

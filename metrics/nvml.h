@@ -2,8 +2,8 @@
 /*
  * nvml.h - a GPU's power, energy and clocks, from NVIDIA's management library
  *
- * NVML's header is missing where only the driver is installed, so nvml.c declares the few functions
- * from NVML's reference.
+ * NVML's header is missing where only the driver is installed. Therefore nvml.c itself declares the
+ * few functions that it needs, as in NVML's reference.
  */
 #ifndef METRICS_NVML_H
 #define METRICS_NVML_H
@@ -47,7 +47,7 @@ bool nvml_gpu__start(struct nvml_gpu *g, const uint8_t uuid[16], bool gpm);
 /*
  * Takes a sample, which ends a row. Reading the energy takes some 4 ms of CPU time, so the energy
  * is read once for many rows, and divided among the rows by power and time. The rows are sent only
- * after that.
+ * after the energy was divided.
  */
 void nvml_gpu__sample(struct nvml_gpu *g);
 void nvml_gpu__end(struct nvml_gpu *g);

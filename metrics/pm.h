@@ -68,7 +68,7 @@ void pm_gpu__start(struct pm_gpu *g, unsigned int index);
 /* Computes and sends the metrics of the samples collected so far. */
 void pm_gpu__drain(struct pm_gpu *g);
 
-/* Stops sampling, and drains for the last time. */
+/* Stops sampling, and drains the GPU for the last time. */
 void pm_gpu__stop(struct pm_gpu *g);
 
 /* Stops sampling if the GPU is still sampled, and frees the GPU for other programs. */

@@ -54,8 +54,8 @@ void set__define(struct set *set, const uint8_t uuid[16], const struct metric *m
 		 unsigned int nr, uint64_t interval_ns);
 
 /*
- * Adds a row of set->nr values. Cuts off the part before the end of the last row; skips the row if
- * nothing is left.
+ * Adds a row of set->nr values. Cuts off the part of the row before the end of the previous row;
+ * skips the row if nothing is left.
  */
 void set__row(struct set *set, uint64_t begin_ns, uint64_t end_ns, const float *values);
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HTTP_ANSWER_MAX	4096		/* maximum bytes of an answer that are read */
+#define HTTP_ANSWER_MAX	4096		/* maximum number of bytes that are read from an answer */
 
 struct http;
 

@@ -13,7 +13,7 @@
 typedef Opentelemetry__Proto__Collector__Profiles__V1development__ExportProfilesServiceResponse
 	response_msg;
 
-/* These shorten the long names that protoc-c makes. */
+/* These macros shorten the long names that protoc-c makes. */
 #define COLLECTOR(t)	opentelemetry__proto__collector__profiles__v1development__##t
 #define RESPONSE(verb)	COLLECTOR(export_profiles_service_response__##verb)
 

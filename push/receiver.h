@@ -3,8 +3,8 @@
  * receiver.h - sends a profile in the form that each kind of receiver needs
  *
  * Sources: for Pyroscope, "Server HTTP API", POST /ingest; for OpenTelemetry, OTLP 1.7,
- * "OTLP/HTTP", and third_party/opentelemetry-proto. For Parca, WriteRaw in
- * proto/parca/profilestore/v1alpha1/profilestore.proto, which its gateway serves as POST
+ * "OTLP/HTTP", and third_party/opentelemetry-proto; for Parca, WriteRaw in
+ * proto/parca/profilestore/v1alpha1/profilestore.proto. Parca's gateway serves WriteRaw as POST
  * /profiles/writeraw with JSON.
  */
 #ifndef PUSH_RECEIVER_H
@@ -38,8 +38,8 @@ enum receiver_verdict {
 };
 
 /*
- * Sends a profile. @why: 256 bytes for the reason if the profile was not accepted; otherwise
- * unchanged.
+ * Sends a profile. @why: 256 bytes. If the profile is not accepted, they are set to the reason;
+ * otherwise they do not change.
  */
 enum receiver_verdict receiver__send(struct receiver *r, const struct profile *p, long timeout_ms,
 				     char *why);

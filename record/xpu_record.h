@@ -90,7 +90,7 @@ struct xpu_record {
  * literals, the planes. A column has up to four planes: the lowest byte of each of its numbers,
  * then the next byte of each, and so on. Bytes without a plane are 0. The planes are sorted by
  * table, then by column, then from the lowest byte. A number n is the zigzag code of a difference,
- * n >> 1 ^ -(n & 1) modulo 2^32. With XPU_COLUMN_DELTA it is the difference from the word above,
+ * n >> 1 ^ -(n & 1) modulo 2^32. With XPU_COLUMN_DELTA, this is the difference from the word above
  * or, in the first row, from base; otherwise it is the difference from base.
  */
 struct xpu_columns {
@@ -122,8 +122,9 @@ struct xpu_column {
 #define XPU_COLUMNS_MAX		16
 
 /*
- * A frame of a call chain may be a Python frame instead of a return address. It replaces the frame
- * of the interpreter's evaluation loop that ran it. The top byte of a user address is always 0.
+ * A frame of a call chain may be a Python frame instead of a return address. A Python frame
+ * replaces the frame of the interpreter's evaluation loop that ran the Python code. Its top byte is
+ * 0xf5, whereas the top byte of a user address is always 0.
  *
  *	63  56 55 54    32 31   0
  *	 0xf5   0   line    code
@@ -178,9 +179,9 @@ enum {	/* aarch64: x19 to x24, x29, SP, x25 to x28, x30, x15 to x17 (which stubs
 };
 
 /*
- * A word for Python frames in a STACK record, innermost first. It names an instruction by the id of
- * a PYSOURCE and half the instruction's offset. After the frames run by one evaluation loop comes a
- * word that is an address in the stack frame of that loop.
+ * A word of a STACK record that stands for a Python frame. The word names an instruction by the id
+ * of a PYSOURCE and half the instruction's offset. Inner frames come first. The frames run by one
+ * evaluation loop are followed by a word that is an address in the stack frame of that loop.
  */
 #define XPU_WORD_PYTHON		(0xf7ull << 56)
 #define XPU_WORD_IS_PYTHON(w)	((w) >> 56 == 0xf7)
@@ -193,9 +194,10 @@ enum {	/* aarch64: x19 to x24, x29, SP, x25 to x28, x30, x15 to x17 (which stubs
 
 /*
  * A process may use the APIs of several vendors. Each API numbers launches, nodes of graphs,
- * contexts, streams, devices and functions for itself. So these numbers are unique only together
- * with the API's number, enum xpu_api. That number is in the upper four bits of a domain, and of
- * misc in records of device work and its definitions. A launch has the API of its call path.
+ * contexts, streams, devices and functions for itself. These numbers are therefore unique only
+ * together with the API's number, enum xpu_api. The upper four bits of a domain have the API's
+ * number, as have the upper four bits of misc in records of device work and in its definitions. A
+ * launch has the API of its call path.
  */
 #define XPU_APIS		16
 #define XPU_API_SHIFT		12
@@ -204,8 +206,9 @@ enum {	/* aarch64: x19 to x24, x29, SP, x25 to x28, x30, x15 to x17 (which stubs
 #define XPU_WITHOUT_API(n)	((n) & ((1u << XPU_API_SHIFT) - 1))
 
 /*
- * A call in struct xpu_call: the function's number, the API, and whether the function is in the
- * API's upper layer, as the functions of CUDA's runtime are; otherwise it is in the lower layer.
+ * The parts of a call in struct xpu_call: the function's number, the API, and XPU_CALL_RUNTIME.
+ * This bit means that the function is in the API's upper layer, as the functions of CUDA's runtime
+ * are. Without this bit, the function is in the lower layer.
  */
 #define XPU_CALL_RUNTIME	0x8000
 #define XPU_CALL_API_SHIFT	11
@@ -232,9 +235,10 @@ enum xpu_collective_fields {
 	XPU_COLLECTIVE_PEER	= 16,
 	XPU_COLLECTIVE_ROOT	= 32,
 	XPU_COLLECTIVE_OP	= 64,
-	XPU_COLLECTIVE_KEY	= 128,	/* since 2.7, for ncclCommSplit(): root is the key */
-	XPU_COLLECTIVE_PARENT	= 256,	/* since 2.7, for ncclCommSplit(): bytes is the communicator
-					 * that is split, and rank is the rank in it */
+	XPU_COLLECTIVE_KEY	= 128,	/* since 2.7, for ncclCommSplit(): @root is the key */
+	XPU_COLLECTIVE_PARENT	= 256,	/* since 2.7, for ncclCommSplit(): @bytes is the
+					 * communicator that is split, and @rank is the rank in this
+					 * communicator */
 };
 
 /*

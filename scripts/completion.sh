@@ -12,7 +12,7 @@ name=${program##*/}
 table=$($EMULATE "$program" --list-options)
 
 # Lines "OPTION ARGUMENT [WORD...]", as in "--output FILE"; the ARGUMENT is "-" if the option
-# takes none. An argument that may be left out counts as none, but its words are listed.
+# takes none. If the argument may be left out, ARGUMENT is "-", too, but the WORDs are listed.
 opts=$(echo "$table" | awk '$1 == "option" {
 	words = ""
 	for (i = 4; i <= NF; i++) words = words " " $i

@@ -57,7 +57,7 @@ def circles(texts):
             break
         for stem in ends:
             del arrows[stem]
-    # The remaining files lead to a cycle, or lie in one.
+    # Each remaining file leads to a cycle, or is part of a cycle.
     while True:
         reached = set().union(*arrows.values()) if arrows else set()
         starts = [stem for stem in arrows if stem not in reached]

@@ -36,7 +36,7 @@ while [ $# -gt 0 ]; do
 done
 data=${data:-xpu.data}
 
-# xpumerge is next to this script when installed, in ../bin, in the build tree, or on the PATH.
+# xpumerge is in the directory of this script, in ../../bin, in the build tree, or on the PATH.
 here=$(dirname "$(readlink -f "$0")")
 for xpumerge in "${XPUMERGE:-}" "$here/xpumerge" "$here/../../bin/xpumerge" \
 		"$here/../build/xpumerge" "$(command -v xpumerge)"; do
@@ -169,7 +169,8 @@ case $draw in
 		s/&/&amp;/g; s/</&lt;/g; s/>/&gt;/g; utf8::encode($_); print' "$title") ;;
 *)	set -- "$draw" ;;
 esac
-# Both programs look for the palette where they run. The background is as pale as callers are.
+# flamegraph.pl and inferno-flamegraph look for palette.map in the current directory. The background
+# is pale, like the frames of callers.
 (cd "$tmp" && "$@" --cp --title "$title" --countname "$unit" --width 1400 painted) >"$tmp/drawn" ||
 	die "$draw failed"
 sed 's/stop-color="#eeeeb0"/stop-color="#f8f8f8"/' "$tmp/drawn" >"$tmp/svg" || die "sed failed"

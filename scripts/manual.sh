@@ -33,8 +33,8 @@ done <"$tmp/formats"
 echo .El
 } >"$tmp/list"
 
-# A format that is named like its suffix is listed without the name. xpuload(1) does not list .data,
-# because a recording is not a result.
+# Lists each suffix with the name of its format, unless the name equals the suffix without the dot.
+# xpuload(1) lists no names, and not .data, because a recording is not a result.
 case $1 in
 *xpuload.1.in)
 	awk '$3 != ".data" { print $3 }' "$tmp/formats" ;;
@@ -42,8 +42,8 @@ case $1 in
 	awk '{ print $3 ($3 == "." $2 ? "" : " (" $2 ")") }' "$tmp/formats" ;;
 esac >"$tmp/suffixes"
 
-# Prints lines of mdoc, with commas after all but the last two, and "or" between those two. The last
-# line ends with the punctuation that follows on the page's own line.
+# Prints the suffixes in mdoc, as a list such as "A, B or C". The list ends with the punctuation
+# that follows "@suffixes@" on the page's own line.
 end=$(sed -n 's/^\.\\" @suffixes@ \{0,1\}//p' "$1")
 awk -v end="$end" '{ suffix[NR] = $1; name[NR] = $2 } END {
 	for (i = 1; i <= NR; i++) {

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
 # set-caps.sh FILE GROUP: lets the members of a group record with an installed xpuload, and says
-# what it did. The kernel's documentation calls this "privileged perf users groups". If that fails,
-# FILE stays as it is, for use with sudo.
+# what it did. The kernel's documentation calls such a group a "privileged perf users group". If the
+# script fails, FILE gets no capabilities, and can only be used with sudo.
 
 file=$1 group=$2
 caps=cap_bpf,cap_perfmon=p	# enough since Linux 6.6; older versions also need cap_sys_admin

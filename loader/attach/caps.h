@@ -22,7 +22,7 @@
  */
 int caps__init(void);
 
-/* Whether this program has the capability @cap, CAP_*, effective or not. */
+/* Whether the permitted capabilities of this program include @cap, a CAP_* number. */
 bool caps__have(int cap);
 
 /*
@@ -37,7 +37,7 @@ bool caps__restricted(void);
  */
 bool caps__from_file(void);
 
-/* These two raise and lower the capabilities of the calling thread only. Calls may be nested. */
+/* These functions raise and lower only the calling thread's capabilities. Calls may be nested. */
 void caps__raise(void);
 void caps__lower(void);
 

@@ -23,7 +23,7 @@
 #define PROGRAM		"xpuload-metrics"
 #define AWAIT_NS	5000000000ull	/* the driver may have to initialize GPUs */
 #define FINISH_NS	5000000000ull
-#define MAX_BYTES	(64 * 1024)	/* maximum size of a record; sink.h allows less */
+#define MAX_BYTES	(64 * 1024)	/* maximum size of a record; sink.h has smaller records */
 #define MAX_MESSAGES	16
 /*
  * On many machines the driver shows counters only to programs with CAP_SYS_ADMIN or CAP_PERFMON.

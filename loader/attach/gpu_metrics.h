@@ -24,13 +24,16 @@ struct gpu_metrics_stats {
 };
 
 /*
- * Starts the program. Must be called early, so that the program inherits few descriptors. @hz:
+ * Starts xpuload-metrics. Must be called early, so that the program inherits few descriptors. @hz:
  * samples a second; 0: only NVML. @names: metrics, separated by commas, or NULL. Return: NULL after
  * a message if the program cannot be started.
  */
 struct gpu_metrics *gpu_metrics__start(uint32_t hz, const char *names);
 
-/* Waits until the program samples, for a few seconds at most. All functions accept NULL as @m. */
+/*
+ * Waits until xpuload-metrics takes samples, for a few seconds at most. All functions accept NULL
+ * as @m.
+ */
 void gpu_metrics__await(struct gpu_metrics *m, struct writer *w);
 
 /* Writes the records that have arrived. */

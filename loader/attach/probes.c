@@ -48,14 +48,14 @@ struct attachment {
 	struct bpf_link *links[MAX_SITES];
 };
 
-/* A file that equals our shim byte for byte, and the programs on its sites in all processes. */
+/* A file that equals our shim byte for byte, and the BPF programs on its sites in all processes. */
 struct shim {
 	int fd;
 	dev_t dev;
 	ino_t ino;
 	char path[32];
-	struct attachment at[NR_SITE_GROUPS];	/* includes the switches only if probes.everywhere
-						 * is set */
+	struct attachment at[NR_SITE_GROUPS];	/* has probes of switches only if
+						 * probes.everywhere is set */
 };
 
 /*
@@ -67,7 +67,7 @@ struct shim {
  */
 #define MAX_ENDED	256
 
-struct followed {			/* PROBES_PID: a process whose switches are on */
+struct followed {			/* PROBES_PID: a process whose switches have probes */
 	UT_hash_handle hh;
 	struct followed *next;		/* links the list of ended processes */
 	pid_t pid;
@@ -209,7 +209,7 @@ static int attach(struct probes *p, const struct shim *shim, enum site_group gro
 	return 0;
 }
 
-/* Attaches to the switches of @shim in @pid, or in all processes if @pid is 0. */
+/* Attaches probes to the switches of @shim in @pid, or in all processes if @pid is 0. */
 static int switch_on(struct probes *p, const struct shim *shim, pid_t pid, bool hello,
 		     struct attachment at[NR_SITE_GROUPS])
 {

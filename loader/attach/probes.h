@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * probes.h - the BPF programs, loaded and attached
+ * probes.h - loads and attaches the BPF programs
  */
 #ifndef XPU_LOADER_PROBES_H
 #define XPU_LOADER_PROBES_H
@@ -27,8 +27,8 @@ enum probes_mode {
 
 /* A cgroup, identified as the BPF programs see it. */
 struct probes_cgroup {
-	uint64_t id;			/* the inode of its directory; 0: any */
-	uint32_t hierarchy;		/* its number in /proc/PID/cgroup; 0: cgroup v2 */
+	uint64_t id;			/* the inode of the cgroup's directory; 0: any */
+	uint32_t hierarchy;		/* hierarchy number in /proc/PID/cgroup; 0: cgroup v2 */
 };
 
 struct probes_options {
@@ -87,7 +87,8 @@ int probes__add_shim(struct probes *p, int fd);
 /*
  * Makes the BPF programs record the running process @pid and the children that it forks, beginning
  * with the next event of @pid. Needs PROBES_PID or a filter. @denied: the invoker may not record
- * the process now. The caller counts it, so the BPF programs do not. Return: 0 or a negative errno.
+ * the process now. The caller counts denied processes, so the BPF programs do not count them.
+ * Return: 0 or a negative errno.
  */
 int probes__want(struct probes *p, pid_t pid, bool denied);
 void probes__unwant(struct probes *p, pid_t pid);
@@ -108,8 +109,8 @@ int probes__follow(struct probes *p, pid_t pid, bool hello);
 void probes__unfollow(struct probes *p, pid_t pid);
 
 /*
- * Tells shims that another loader keeps awake to stop repeating their definitions. Must be called
- * XPU_HELLO_NS after probes__open() with PROBES_PID or PROBES_ALL.
+ * If another loader keeps shims awake, tells these shims to stop repeating their definitions. Must
+ * be called XPU_HELLO_NS after probes__open() with PROBES_PID or PROBES_ALL.
  */
 void probes__end_hello(struct probes *p);
 
@@ -123,7 +124,7 @@ void probes__each_thread(const struct probes *p, probes_thread_fn fn, void *ctx)
 
 typedef void (*probes_cpu_time_fn)(void *ctx, const struct xpu_cpu_time *t);
 
-/* With opts.sample, at the end: calls @fn for each sampled thread that still exists. */
+/* Calls @fn for each sampled thread that still exists. Used at the end; needs opts.sample. */
 void probes__each_cpu_time(const struct probes *p, probes_cpu_time_fn fn, void *ctx);
 
 /* Return: the descriptor of the program for sampler__open(); needs opts.sample. */

@@ -27,7 +27,7 @@ void sampler__close(struct sampler *s);
 /* Begins to sample CPUs that have come online. Call it now and then. */
 void sampler__rescan(struct sampler *s);
 
-/* Return: how many samples a second Linux allows; 0 if it does not say. */
+/* Return: how many samples Linux allows per second; 0 if Linux does not say. */
 uint64_t sampler__max_hz(void);
 
 #endif /* XPU_LOADER_SAMPLER_H */

@@ -70,7 +70,8 @@ struct member {
 	uint64_t ended_ns;		/* when the end was noticed; 0: not ended */
 	struct shm_reader *reader;	/* NULL: the image has not connected */
 	uint64_t image;			/* the image's number, from its hello */
-	bool said_last;			/* its shim has marked the newest batch as the last one */
+	bool said_last;			/* the image's shim has marked the newest batch as the last
+					 * one */
 	bool attached;			/* its first hello comes from the image that is already
 					 * known */
 	uint64_t begin_ns;		/* when the image began */
@@ -355,7 +356,7 @@ static pid_t member__tid(struct member *m, pid_t ns_tid)
 	return t ? t->tid : ns_tid;
 }
 
-/* Whether a batch is its shim's last one, according to the counters at the batch's start. */
+/* Whether a batch is the last batch of its shim, according to the counters at its start. */
 static bool is_last(const struct xpu_record_batch *batch)
 {
 	const struct xpu_record *counters = (const struct xpu_record *)batch->records;
@@ -857,7 +858,7 @@ static void let_go_of(struct shared *s, pid_t pid)
 
 /*
  * Stops listening, so that connections that we cannot take do not keep waking us.
- * drop_slow_callers() resumes.
+ * drop_slow_callers() starts listening again.
  */
 static void stop_listening(struct shared *s)
 {

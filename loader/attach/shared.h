@@ -41,8 +41,9 @@ struct shared_listener {
 	 */
 	bool (*paths)(void *ctx, pid_t pid, uint64_t time_ns);
 	/*
-	 * Called for an MMAP or COMM record of a process about its image that began at @begin_ns.
-	 * The record's pid and size are checked, and everything else is as the process wrote it.
+	 * Called for an MMAP or COMM record about the image of a process. The image began at
+	 * @begin_ns. The record's pid and size are checked, and everything else is as the process
+	 * wrote it.
 	 */
 	void (*mapped)(void *ctx, struct xpu_record *record, size_t size, uint64_t begin_ns);
 	/* Called for the @nr frames of each call path of a process. */
@@ -73,8 +74,8 @@ void shared__start(struct shared *s, pid_t pid, bool attached, bool reports);
 enum shared_report { SHARED_FORK, SHARED_EXEC, SHARED_EXIT, SHARED_UNHEARD };
 
 /*
- * Reports that @parent forked @pid, or that @pid runs another program, that a thread of @pid has
- * ended, or that @pid uses CUDA but can reach neither xpuload nor xpuload's counters.
+ * Reports one of these events: @parent forked @pid, @pid runs another program, a thread of @pid has
+ * ended, or @pid uses CUDA but can reach neither xpuload nor xpuload's counters.
  */
 void shared__report(struct shared *s, enum shared_report what, pid_t pid, pid_t parent,
 		    uint64_t time_ns);

@@ -15,8 +15,8 @@
 #include <sys/types.h>
 
 /*
- * Groups of sites, in the order of attaching: device work must be received before launches are.
- * Each group has one program.
+ * Groups of sites, in the order of attaching: the reception of device work must begin before the
+ * reception of launches. Each group has one program.
  */
 enum site_group {
 	SITES_BATCH,
@@ -69,8 +69,8 @@ int shim_file__open(const char *path, struct sites *sites, char *why, size_t len
  * shim_file__open_mapped - open the shim that a process has mapped
  * @ours: path of our shim, which the file must equal
  *
- * Return: a descriptor (O_PATH), -ENOENT if the process has not mapped a shim, -ESTALE if its file
- * differs from ours, or another negative errno.
+ * Return: a descriptor (O_PATH), -ENOENT if the process has not mapped a shim, -ESTALE if the
+ * mapped shim differs from our shim, or another negative errno.
  */
 int shim_file__open_mapped(pid_t pid, const char *ours);
 

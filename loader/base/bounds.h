@@ -21,12 +21,13 @@
 	/* Known call chains. Beyond: the table is emptied, and chains are written	\
 	 * again, under other ids; nothing is lost. */					\
 	row(CHAINS,	1 << 18,	1 << 21,	1 << 12)		\
-	/* Call paths that a shim has numbered. Beyond: launches from them are		\
-	 * recorded without a call path, and counted. */				\
+	/* Call paths that a shim has numbered. Beyond: launches from further paths	\
+	 * are recorded without a call path, and counted. */				\
 	row(PATHS,	1 << 20,	1 << 21,	1 << 12)		\
 	/* Threads. Beyond: new threads count as thread 0, and their launches are counted. */	\
 	row(THREADS,	1 << 18,	1 << 20,	1 << 12)		\
-	/* Threads numbered by another pid namespace. Beyond: new threads keep that number. */	\
+	/* Threads numbered by another pid namespace. Beyond: new threads have only the	\
+	 * number in that namespace. */							\
 	row(NS_THREADS,	1 << 18,	1 << 20,	1 << 12)		\
 	/* Logs of threads. Beyond: entries that are sent twice are recorded twice. */	\
 	row(LOGS,	1 << 18,	1 << 20,	1 << 12)		\
@@ -36,15 +37,15 @@
 	row(CODES,	1 << 18,	1 << 20,	1 << 12)
 
 /*
- * Bytes of a process's call chains in the file. Beyond: launches and samples are recorded without a
- * call path, and counted. The limit is 500 frames for each of 262,144 launches; a program whose
- * call paths repeat stays far below it however long it runs.
+ * Bytes of a process's call chains in the file. Beyond this limit, launches and samples are
+ * recorded without a call path, and counted. The limit allows 500 frames for each of 262,144
+ * launches. A program whose call paths repeat stays far below the limit, however long it runs.
  */
 #define LIMIT_CHAIN_BYTES	(1ull << 30)
 
 /*
- * Bytes of names and line tables of a process's Python code in the file. Beyond: frames have
- * unknown code, and are counted.
+ * Bytes that the names and line tables of a process's Python code have in the file. Beyond: frames
+ * have unknown code, and are counted.
  */
 #define LIMIT_CODE_BYTES	(1ull << 28)
 
@@ -61,24 +62,27 @@
 #define LIMIT_MESSAGES		32
 #define LIMIT_ALL_MESSAGES	64
 
-/* Processes named in the report because they lost something. Beyond: only counted. */
+/*
+ * Processes that the report names because they lost something. Further processes are only counted.
+ */
 #define LIMIT_BLAMED		8
 
 /* Ended processes whose threads and stacks are kept for the account of off-CPU time. */
 #define LIMIT_ENDED		(1 << 14)
 
 /*
- * Mapped files that are not found at their paths here are copied next to the recording. The limits
- * apply to the data of one file, the data of all files, and the number of files. Libraries of CUDA
- * and PyTorch are below 2 GB. Holes are not data and stay holes. Half of the file system's free
- * space is always left. Beyond: further files are only counted, and their functions have no names.
+ * Mapped files that xpuload does not find at their paths are copied next to the recording. The
+ * limits apply to the data of one file, the data of all files, and the number of files. Libraries
+ * of CUDA and PyTorch are below 2 GB. Holes are not data and stay holes. Half of the file system's
+ * free space is always left. Beyond: further files are only counted, and their functions have no
+ * names.
  */
 #define LIMIT_KEPT_FILE		(2ull << 30)
 #define LIMIT_KEPT_SIZE		(1ull << 40)	/* a file's size, holes included */
 #define LIMIT_KEPT_BYTES	(8ull << 30)
 #define LIMIT_KEPT_FILES	4096
 
-/* Number of mapped files that are examined, and of open files that wait to be copied. */
+/* Limits on the mapped files that are examined, and on the open files that wait to be copied. */
 #define LIMIT_MAPPED_FILES	(1 << 16)
 #define LIMIT_KEEPING		256
 

@@ -35,6 +35,6 @@ int child__settle(int fd, pid_t parent, const char *name)
 int child__become_invoker(uint64_t keep)
 {
 	keep = invoker__is_other() ? 0 : keep;
-	/* Change the bounding set first: only root can. */
+	/* Change the bounding set first: only root can change it. */
 	return privileges__bound(keep) ?: invoker__become() ?: privileges__drop(keep);
 }

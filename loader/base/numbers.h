@@ -2,8 +2,8 @@
 /*
  * numbers.h - maps numbers to numbers in little memory, by open addressing
  *
- * Targets choose the keys. So a secret determines where a key is stored, and the map's size depends
- * only on the number of keys, not on their values.
+ * Targets choose the keys. Therefore a secret determines where a key is stored, and the map's size
+ * depends only on the number of keys, not on their values.
  */
 #ifndef XPU_LOADER_NUMBERS_H
 #define XPU_LOADER_NUMBERS_H

@@ -16,8 +16,8 @@ struct shim_thread {			/* zeroed: not looked for yet */
 	pid_t tid;			/* -1: not found */
 	bool had_turns;
 	uint64_t nr_waits;		/* how often the thread had waited when it was found */
-	uint64_t ran_ns;		/* when the thread was first seen to have run after that; 0:
-					 * it has not */
+	uint64_t ran_ns;		/* when the thread was first seen to have run since it was
+					 * found; 0: it has not run since */
 };
 
 /*

@@ -69,7 +69,7 @@ bool arch__waits(struct user_regs_struct *r)
 	case ERESTART_RESTARTBLOCK:
 		return true;
 	case EINTR:
-		/* epoll_wait(), and calls on sockets with a timeout */
+		/* epoll_wait(), and calls on sockets that have a timeout */
 		if (r->orig_rax == SYS_restart_syscall)
 			return false;
 		r->rax = -ERESTARTNOHAND;
@@ -418,8 +418,8 @@ __asm__(".section .rodata\n"
 	"	jnz	9b\n"
 	"	cmpl	$0, 16(%rbx)\n"
 	"	je	4f\n"
-	"	add	$8, %rsp\n"		/* the bare thread is stuck: leave the
-						 * memory */
+	"	add	$8, %rsp\n"		/* the bare thread is stuck: do not
+						 * unmap the memory */
 	"	pop	%r12\n"
 	"	pop	%rbx\n"
 	"	xor	%eax, %eax\n"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * A thread of the process is borrowed for one system call, clone(). This makes a bare thread, which
- * has thread-local data of its own, so that it can call pthread_create(). The C library knows the
- * thread that pthread_create() makes, the loading thread, which loads the shim.
+ * has thread-local data of its own, so that it can call pthread_create(). pthread_create() makes
+ * the loading thread, which is known to the C library and loads the shim.
  *
  * The order of the steps makes it harmless if this process is killed at any moment: Linux then
  * resumes the threads with the registers that they have at that time. The borrowed thread has its
@@ -273,7 +273,9 @@ static bool system_call__read(struct system_call *c, pid_t pid, pid_t tid)
 	return n == 9 && c->nr >= 0;
 }
 
-/* Whether the thread waits in a call of the C library in which it may be borrowed. */
+/*
+ * Whether the thread waits in a system call of the C library, and may be borrowed during this call.
+ */
 static bool waits(struct borrow *b)
 {
 	const struct module *m;
@@ -357,8 +359,9 @@ static int look(struct borrow *b, struct arch_state *state)
 /* ---- borrowing ------------------------------------------------------------------------------- */
 
 /*
- * Restores the registers of the stopped thread, and detaches it. @at_call: it is stopped at a
- * system call, where Linux would not restart the interrupted call. Return: whether this succeeded.
+ * Restores the registers of the stopped thread, and detaches the thread. @at_call: the thread is
+ * stopped at a system call, where Linux would not restart the interrupted call. Return: whether
+ * this succeeded.
  */
 static bool give_back(struct borrow *b, bool at_call, int sig)
 {
@@ -704,7 +707,7 @@ static bool has_same_rights(struct borrow *b)
 	return true;
 }
 
-/* Lets the loading thread load the shim, if its rights are correct. */
+/* Lets the loading thread load the shim, if this thread has the correct rights. */
 static void let_load(struct borrow *b)
 {
 	static const char nothing[] = "/proc/self/fd/-1";

@@ -8,7 +8,7 @@
 /*
  * Opens the process's memory. The descriptor stays with this program image: after an exec, reads
  * and writes fail. Linux checks here whether the process may be traced. Return: the descriptor, or
- * a negative errno and @why.
+ * a negative errno, with the reason in @why.
  */
 int foreign__open_memory(pid_t pid, char *why);
 

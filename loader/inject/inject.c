@@ -23,8 +23,8 @@ struct answer {
 };
 
 /*
- * Checks or traces the process with the rights of the invoker, so that Linux checks these rights.
- * Drops the capabilities that come from xpuload's file.
+ * Drops the capabilities that come from xpuload's file, so that Linux checks the rights of the
+ * invoker. Then checks or traces the process.
  */
 static _Noreturn void run_child(pid_t pid, const char *shim, int fd, pid_t parent)
 {

@@ -28,8 +28,8 @@ enum inject_function { INJECT_FUNCTIONS(INJECT_NUMBER) NR_FUNCTIONS };
 enum { NEW_STARTS, NEW_WAITS, NEW_MAY_LOAD, NEW_LOADED, NEW_FAILED, NEW_NO_THREAD };
 
 /*
- * Data of the code in the process. The code in arch_*.c uses the members' offsets; assertions there
- * check them.
+ * Data of the code in the process. The code in arch_*.c uses the members' offsets; assertions in
+ * these files check the offsets.
  */
 struct inject_data {
 	uint64_t state;			/* NEW_* */
@@ -98,8 +98,8 @@ void arch__enter(struct user_regs_struct *regs, uint64_t code, uint64_t data, ui
 		 uint64_t tcb);
 
 /*
- * Flags of clone() for a bare thread. The tracer of the thread that calls clone() traces it,
- * too.
+ * Flags of clone() for a bare thread. The tracer of the thread that calls clone() also traces the
+ * bare thread.
  */
 extern const uint64_t arch__clone_flags;
 

@@ -42,7 +42,7 @@ struct image {				/* a module's file */
 	int fd;
 	Elf *elf;
 	uint64_t bias;
-	uint64_t spare;			/* address of SPARE_BYTES behind its data, or 0 */
+	uint64_t spare;			/* address of SPARE_BYTES behind the module's data, or 0 */
 	uint64_t tls_image, tls_bytes;
 };
 
@@ -215,8 +215,8 @@ static uint64_t find_code(const struct image *i, const struct module *m, const u
 }
 
 /*
- * The driver is never unloaded, because it starts threads, and neither is libm, which it needs.
- * Programs, glibc and libstdc++ stay, too.
+ * The driver is never unloaded, because it starts threads. The driver needs libm, so libm is never
+ * unloaded, either. Programs, glibc and libstdc++ are never unloaded.
  */
 static bool is_never_unloaded(const struct module *m)
 {
@@ -349,7 +349,7 @@ static bool serve(int fd, pid_t pid, const struct modules *modules, struct reply
 	return true;
 }
 
-/* Whether all addresses that this process uses are in the C library. */
+/* Whether p->fn, p->restorer and p->end_thread are addresses in the C library. */
 static bool is_plausible(const struct modules *modules, const struct libc_places *p)
 {
 	const struct module *m;

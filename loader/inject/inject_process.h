@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* inject_process.h - checks by /proc whether a process can get the shim */
+/* inject_process.h - finds out from /proc whether a process can get the shim */
 #ifndef XPU_LOADER_INJECT_PROCESS_H
 #define XPU_LOADER_INJECT_PROCESS_H
 

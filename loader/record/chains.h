@@ -30,7 +30,7 @@ void chains__free(struct chains *c);
  * chains__id - find or make the id of a call chain
  * @p: the chain's process
  * @frames: @chain->nr_frames, at most XPU_MAX_FRAMES
- * @time_ns: when the chain occurred; the first such timestamp is written
+ * @time_ns: when the chain occurred; written when the chain gets its id
  * @launch: whether the chain belongs to a launch
  *
  * Chains are distinguished by a hash of 128 bits: see numbers__hash(). Beyond LIMIT_CHAIN_BYTES,
@@ -49,8 +49,8 @@ uint32_t chains__unknown(struct chains *c, struct process *p, const struct chain
 			 uint64_t time_ns, bool launch);
 
 /*
- * Adds a chain without searching for an equal chain: it is new, or differs in something other than
- * its frames. Return: its id, or 0 if memory runs out.
+ * Adds @chain without searching for an equal chain, because @chain is new, or differs in something
+ * other than its frames. Return: the new id, or 0 if memory runs out.
  */
 uint32_t chains__add(struct chains *c, struct process *p, const struct chain *chain,
 		     const __u64 *frames, uint64_t time_ns, bool launch);

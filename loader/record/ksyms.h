@@ -22,7 +22,7 @@ void ksyms__free(struct ksyms *k);
 
 /*
  * Writes a KSYM record for the function that contains @addr, unless the function is unknown or
- * already written. If the names have not been read yet, writes it later.
+ * already has a record. If the names have not been read yet, writes the record later.
  */
 void ksyms__write(struct ksyms *k, uint64_t addr, struct writer *w);
 

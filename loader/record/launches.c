@@ -389,7 +389,7 @@ void launches__take_log(struct launches *l, const struct xpu_ring_log *log, size
 		processes__add_malformed(l->parts.processes, p, log->nr);
 		return;
 	}
-	/* A thread in another pid namespace has sent both its numbers with its first path. */
+	/* A thread in another pid namespace has sent both of its thread ids with its first path. */
 	tid = log->tid ?: threads__tid(p, log->ns_tid);
 	thread_id = threads__id(l->parts.threads, p, tid);
 	if (!thread_id) {

@@ -31,7 +31,7 @@ void launches__take(struct launches *l, const struct xpu_ring_launch *launch, si
 void launches__take_log(struct launches *l, const struct xpu_ring_log *log, size_t size);
 
 /*
- * Takes a memory event that was not sent in a log. @ns_tid: the number of @tid in its own pid
+ * Takes a memory event that was not sent in a log. @ns_tid: the thread's id in its own pid
  * namespace
  */
 void launches__take_alloc(struct launches *l, uint32_t proc_id, uint32_t tid, uint32_t ns_tid,

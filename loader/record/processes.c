@@ -24,7 +24,7 @@ struct processes {
 	struct writer *writer;
 	struct process *all;
 	struct process *last;		/* the last process looked up; most lookups are for the same
-					 * one */
+					 * process */
 	struct process *gone, **last_gone;	/* exited but not settled, in order of exit */
 	struct process *kept, **last_kept;	/* settled, but with threads and stacks kept, in
 						 * order of settling */
@@ -310,8 +310,8 @@ void processes__exit(struct processes *ps, const struct xpu_record_process_exit 
 }
 
 /*
- * Prints a line that the shim sends for the user. Limits the lines, because a hostile target may
- * send any number.
+ * Prints a line that the shim sends for the user. Limits the number of lines, because a hostile
+ * target may send any number of lines.
  */
 static void processes__message(struct processes *ps, struct process *p,
 			       const struct xpu_record_message *m)

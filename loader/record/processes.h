@@ -89,8 +89,7 @@ struct processes *processes__new(struct writer *w, processes_loss_fn loss, void 
 void processes__free(struct processes *ps);
 
 /*
- * Note that the attach is complete, or that the detach begins: see recorder__attached() and
- * recorder__detaching().
+ * Set the times of attach and detach: see recorder__attached() and recorder__detaching().
  */
 void processes__attached(struct processes *ps, uint64_t time_ns);
 void processes__detaching(struct processes *ps, uint64_t time_ns);
@@ -106,7 +105,7 @@ void processes__start(struct processes *ps, const struct xpu_record_process *r);
 void processes__exit(struct processes *ps, const struct xpu_record_process_exit *r);
 
 /**
- * processes__drained - note that all records that were in the rings at the last call were taken
+ * processes__drained - note that the rings have no more records from before the last call
  * @now_ns: CLOCK_MONOTONIC
  * @keep_threads: keep the threads and stacks of processes that have ended
  *
@@ -132,9 +131,9 @@ bool processes__is_before_detach(const struct processes *ps, uint64_t time_ns);
 unsigned int processes__nr_awake(const struct processes *ps);
 
 /*
- * Return: how many of the processes that processes__nr_awake() counts have not had enough time
- * since the first call to send their last records. The first call comes right after the detach.
- * @tell: print a warning for each of these processes
+ * Called repeatedly, for the first time right after the detach. Return: how many of the processes
+ * that processes__nr_awake() counts have not had enough time since the first call to send their
+ * last records. @tell: print a warning for each of these processes
  */
 unsigned int processes__nr_late(struct processes *ps, uint64_t now_ns, bool tell);
 

@@ -26,9 +26,9 @@ void pycodes__free(struct pycodes *c);
  * pycodes__id - find or make the id of a code object
  * @p: its process
  * @f: the frame of the code object
- * @nr_bad: incremented if the code object is unreadable; beyond LIMIT_BAD_CODES nothing is read
+ * @nr_bad: incremented if the code object is unreadable; at LIMIT_BAD_CODES, nothing more is read
  *
- * Return: the id; 0 if the code object was freed or is invalid, or beyond a limit.
+ * Return: the id; 0 if the code object was freed or is invalid, or if a limit is exceeded.
  */
 uint32_t pycodes__id(struct pycodes *c, struct process *p, const struct xpu_python_frame *f,
 		     unsigned int *nr_bad);

@@ -165,7 +165,8 @@ void recorder__found_python(struct recorder *rec, uint32_t pid, uint64_t time_ns
 
 /*
  * Gives a new image the interpreter that was found for its pid. An exec maps the interpreter's file
- * just before the image is reported, or, by the clock of another CPU, just after.
+ * just before the image is reported. By the clock of another CPU, the mapping may also seem to come
+ * just after the report.
  */
 static void recorder__find_python(struct recorder *rec, const struct xpu_record_process *r)
 {

@@ -65,8 +65,8 @@ void recorder__found_python(struct recorder *rec, uint32_t pid, uint64_t time_ns
 
 /*
  * Frees the data of a thread that has ended, because a program may start a thread for each request.
- * Must be called after Linux has reported the end, and after the records that the thread itself
- * sent were taken.
+ * Must be called after Linux has reported the end, and after the recorder has taken all records
+ * from the thread itself.
  */
 void recorder__thread_exit(struct recorder *rec, uint32_t pid, uint32_t tid, uint64_t time_ns);
 

@@ -98,8 +98,8 @@ static int map_memory(struct shm_reader *r, const struct shm_memory *memory)
 	if (!has_file)
 		err = attach_segment(r->map, memory->segment, &memory->owner, bytes);
 	/*
-	 * With an old size of 0, mremap() makes a second mapping of the same pages. It refuses huge
-	 * pages, because the ring does not begin at a huge page.
+	 * With an old size of 0, mremap() makes a second mapping of the same pages. For huge pages,
+	 * mremap() fails, because the ring does not begin at a huge page.
 	 */
 	if (!err && mremap(r->map + ring_at, 0, r->ring_bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
 			   r->map + bytes) == MAP_FAILED)

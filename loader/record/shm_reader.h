@@ -31,7 +31,7 @@ struct shm_memory {
 	struct ucred owner;		/* the process that sent the file or the id */
 };
 
-/* Return: the size of a ring of at least @bytes, a power of two. */
+/* Return: the size of the smallest ring of at least @bytes; the size is a power of two. */
 uint64_t shm_reader__ring_bytes(uint64_t bytes);
 
 /**

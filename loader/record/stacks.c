@@ -11,7 +11,7 @@
 #define BLOCKS_BYTES	(XPU_STACK_MAX + 2 * XPU_STACK_BLOCK)
 #define MASK_WORDS	(BLOCKS_BYTES / XPU_STACK_BLOCK / 64 + 1)
 
-/* A stack in whole blocks; bytes of blocks outside the stack are 0. */
+/* A stack in whole blocks. The bytes of its blocks before and after the stack are 0. */
 struct stack {
 	uint32_t thread_id;		/* 0: empty */
 	uint64_t start, end;		/* multiples of XPU_STACK_BLOCK */

@@ -122,7 +122,7 @@ static void process__settle_threads(struct process *p, uint64_t now_ns)
 	while (nr < e->latest.nr && now_ns > e->latest.v[nr].time_ns &&
 	       now_ns - e->latest.v[nr].time_ns > SETTLE_NS)
 		nr++;
-	/* Remove entries only if more than half can go, so that moving the others is cheap. */
+	/* Remove entries only if more than half can go, so that moving the rest is cheap. */
 	if (nr <= e->latest.nr / 2)
 		return;
 	e->nr_settled += nr;

@@ -37,7 +37,7 @@ struct writer {
 	int fd;
 	struct chunk *current;		/* used only by the appender */
 	uint64_t start_ns;
-	struct block_packer *packer;	/* used only by the thread, once there are records */
+	struct block_packer *packer;	/* used only by @thread once there are records */
 
 	pthread_t thread;
 	pthread_mutex_t lock;		/* protects the members below */

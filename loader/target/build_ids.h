@@ -2,8 +2,8 @@
 /*
  * build_ids.h - asks the kernel for the build-ids of files that running processes have mapped
  *
- * A helper process makes the calls, because Linux may wait for the file system: a user may run
- * the file system (FUSE), or its server may be gone (NFS).
+ * A helper process makes the system calls, in which Linux may wait for the file system: a user may
+ * run the file system (FUSE), or its server may be gone (NFS).
  */
 #ifndef XPU_LOADER_BUILD_IDS_H
 #define XPU_LOADER_BUILD_IDS_H

@@ -48,7 +48,8 @@ struct job {
 	struct job *next;
 	enum {
 		JOB_COPY,		/* copy @fd */
-		JOB_LOOK,		/* copy @fd, unless the same file is at @path here */
+		JOB_LOOK,		/* copy @fd, unless xpuload itself sees this file at
+					 * @path */
 		JOB_JIT,		/* copy perf-@ns_pid.map, if it exists, from the directory
 					 * @fd, or from @pid's /tmp if @fd is -1 */
 	} kind;
@@ -396,8 +397,8 @@ static void keeper__file(struct keeper *k, const struct xpu_record_mmap *r)
 	fd = mapped__open(r->pid, r->start, r->len, r->filename, true);
 	if (fd < 0 && errno != EAGAIN) {
 		/*
-		 * The process has ended. This does not matter if the file is at the same path
-		 * here.
+		 * The process has ended. This does not matter if xpuload itself sees the file at
+		 * the same path.
 		 */
 		here_fd = mapped__open_here(r->filename, true);
 		if (here_fd >= 0) {
@@ -608,8 +609,8 @@ static int remove_kept(int dir_fd, const char *name, int depth)
 }
 
 /*
- * Removes the maps of generated code of an older recording with this name, since they apply only to
- * that recording.
+ * If an older recording has this name, removes its maps of generated code, which apply only to the
+ * older recording.
  */
 static void forget_jit_maps(const struct keeper *k)
 {
@@ -726,7 +727,7 @@ int keeper__rename(int dir_fd, const char *name, const char *suffix)
 	err = remove_kept(dir_fd, to, 0);
 	if (err && err != -ENOENT)
 		goto out;
-	/* Do not rename a directory that belongs to another user, either. */
+	/* Do not rename a directory that belongs to another user. */
 	fd = safefile__open_dir(dir_fd, from, false);
 	if (fd >= 0)
 		close(fd);

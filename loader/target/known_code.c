@@ -7,7 +7,7 @@
 #define MAX_RANGES	(1u << 17)
 #define MAX_UNKNOWN	(1u << 14)	/* number of addresses: 32 to 64 bytes each */
 #define MIN_ADDRESS	65536		/* Linux maps no code below this address */
-#define MAX_ADDRESS	(1ull << 56)	/* frames beyond it are no addresses */
+#define MAX_ADDRESS	(1ull << 56)	/* frames with larger values are not addresses */
 
 void known_code__map(struct known_code *k, uint64_t start, uint64_t end)
 {

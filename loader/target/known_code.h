@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* known_code.h - whether all addresses in the call chains of a process lie in known mappings */
+/*
+ * known_code.h - finds out whether all addresses in the call chains of a process lie in known
+ * mappings
+ */
 #ifndef XPU_LOADER_KNOWN_CODE_H
 #define XPU_LOADER_KNOWN_CODE_H
 
@@ -19,8 +22,8 @@ struct code_range {
 /* Starts zeroed. */
 struct known_code {
 	ARRAY(struct code_range) ranges;	/* the mappings, sorted, without overlaps */
-	struct numbers unknown;			/* addresses that were in no known mapping when they
-						 * were met */
+	struct numbers unknown;			/* addresses that no known mapping contained when
+						 * known_code__meet() took them */
 	bool beyond;				/* further addresses did not fit into @unknown */
 };
 

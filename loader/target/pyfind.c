@@ -38,7 +38,7 @@ struct pyfind {
 
 /* ---- the child ------------------------------------------------------------------------------- */
 
-/* Return: the file that is sent with the request; -1 without a file; -2 at the end. */
+/* Return: the request's descriptor, -1 for a request without a descriptor, or -2 at the end */
 static int take_request(struct request *r)
 {
 	char control[CMSG_SPACE(sizeof(int))];

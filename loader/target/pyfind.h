@@ -33,7 +33,7 @@ void pyfind__free(struct pyfind *f);
 void pyfind__mmap(struct pyfind *f, const struct xpu_record_mmap *r);
 
 /*
- * Return: a descriptor, owned by @f, that polls readable when an answer waits; -1: no more answers
+ * Return: a descriptor, owned by @f, that is readable when an answer waits; -1: no more answers
  * come.
  */
 int pyfind__fd(const struct pyfind *f);

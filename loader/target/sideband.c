@@ -39,9 +39,10 @@
 #define VERDICT_NS	5000000000ull	/* maximum delay of a report about an exec */
 #define SWEEP_NS	(2 * VERDICT_NS)	/* maximum delay of events after a process's end */
 /*
- * Pages of a CPU's ring, powers of two. While Linux detaches probes, which takes longer on a busy
- * machine, the ring must hold the mapping events of the whole machine. If the invoker may not lock
- * that much memory, the rings have FEW_RING_PAGES, so that perf_event_mlock_kb allows two of them.
+ * Number of pages of the ring of a CPU, a power of two. While Linux detaches probes, which takes
+ * longer on a busy machine, the ring must hold the mapping events of the whole machine. If the
+ * invoker may not lock that much memory, the rings have FEW_RING_PAGES, so that perf_event_mlock_kb
+ * allows two rings.
  */
 #define RING_PAGES	256
 #define MAX_KNOWN	(1u << 18)	/* maximum number of mappings kept for a process */
@@ -396,9 +397,9 @@ static void adopted__forget(struct adopted *a, uint64_t time_ns)
 }
 
 /*
- * Whether the child @c of @p must be adopted, too. If xpuload is restricted, a child that was
- * forked before @p was adopted is adopted only if the BPF programs have reported the child. The BPF
- * programs record only children that they report.
+ * Whether the child @c of @p must be adopted, too. If xpuload is restricted, and the fork came
+ * before the adoption of @p, the child is adopted only if the BPF programs have reported the child.
+ * The BPF programs record only children that they report.
  */
 static bool takes_child(const struct sideband *s, const struct adopted *p, const struct adopted *c,
 			uint64_t time_ns)

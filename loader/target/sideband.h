@@ -95,7 +95,7 @@ void sideband__adopt_idle(struct sideband *s, pid_t pid, struct writer *w);
 /* Sets whether children of adopted processes are adopted, too. The default is true. */
 void sideband__set_children(struct sideband *s, bool adopted);
 
-/* Adopts the process given to sideband__open(), which has done nothing yet. */
+/* Adopts @pid, the process given to sideband__open(). The process has done nothing yet. */
 void sideband__follow(struct sideband *s, pid_t pid);
 
 /*

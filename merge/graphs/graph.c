@@ -26,7 +26,7 @@ void graphs__exit(struct graphs *g)
 	idmap__free(&g->captured);
 }
 
-/* Finds the node of an id, or makes one. */
+/* Finds or makes the node with the id @node_id. */
 static int graphs__node(struct graphs *g, uint32_t scope, uint64_t node_id, uint32_t *idx)
 {
 	uint32_t api = SCOPE_API(scope), proc = SCOPE_PROC(scope);

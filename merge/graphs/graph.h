@@ -51,7 +51,10 @@ struct graphs {
 void graphs__init(struct graphs *g);
 void graphs__exit(struct graphs *g);
 
-/* Adds a node, or a copy, in any order; @rec must stay valid. Return: 0 or -ENOMEM. */
+/*
+ * Adds a node, or a copy of a node; the order of these calls does not matter. @rec must stay valid.
+ * Return: 0 or -ENOMEM.
+ */
 int graphs__add_node(struct graphs *g, uint32_t scope, const struct xpu_record_graph_node *rec);
 int graphs__add_clone(struct graphs *g, uint32_t scope, uint64_t node_id, uint64_t original_id);
 

@@ -71,9 +71,9 @@ int database__select(struct database *d, const char *table, const char *columns,
 		     unsigned int nr_needed, const char *rest, struct sqlite3_stmt **stmt);
 
 /*
- * Return: whether another row exists. After the last row, or if *@err is set, *@stmt is freed and
- * set to NULL. After the last row, *@err is 0 or the error, and a message gives the number of
- * strange rows.
+ * Return: whether another row exists; false if *@err was already set. If the result is false,
+ * *@stmt has been freed and set to NULL, and *@err is 0 or the error. After the last row, a message
+ * gives the number of strange rows.
  */
 bool database__next(struct database *d, struct sqlite3_stmt **stmt, const char *table, int *err);
 

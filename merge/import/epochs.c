@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MARGIN		16		/* ids may be out of order between threads by this many */
+#define MARGIN		16		/* maximum disorder of the ids of several threads */
 #define EARLY_NS	1000000		/* device work may begin this much before its call */
 #define SKEW_NS		1000000000	/* the clocks of a file differ by at most this */
 #define NR_FIRST	256		/* number of activity records used to compare clocks */
@@ -103,7 +103,7 @@ static int renumber__proc(struct renumber *r, uint32_t number, uint32_t *proc)
 	return idmap__put(&r->proc_ids, number, *proc) ?: array_push(&r->procs, none);
 }
 
-/* Fills in owners. Return: 0 or -ENOMEM. */
+/* Fills in r->owners. Return: 0 or -ENOMEM. */
 static int renumber__find_owners(struct renumber *r)
 {
 	uint32_t *owner;
@@ -249,7 +249,7 @@ static void renumber__foreign(struct renumber *r, uint32_t work)
 
 static void renumber__give(struct renumber *r, uint32_t work, struct outer *o)
 {
-	/* If the call is full, one of the two activity records belongs to a lost call. */
+	/* If the call is full, its first activity record or this one belongs to a lost call. */
 	if (outer__is_full(r, o, work)) {
 		renumber__unclear(r, o->first_work);
 		renumber__unclear(r, work);
@@ -261,8 +261,8 @@ static void renumber__give(struct renumber *r, uint32_t work, struct outer *o)
 }
 
 /*
- * Finds the process of device work that does not name its process. Return: false if no process, or
- * more than one, has a call with the id of the work.
+ * Finds the process of device work that does not name its process. Return: false if no process has
+ * a call with the id of the work, or several processes have such a call.
  */
 static bool renumber__owner(const struct renumber *r, const struct epoch_work *w, uint32_t *proc)
 {

@@ -32,8 +32,8 @@ enum epoch_works {			/* how much device work a call may cause */
 struct epoch_call {
 	uint64_t start_ns, end_ns, tid;
 	uint32_t proc;
-	uint32_t id;			/* set to an id that is unique in the process, but shared
-					 * with calls inside this call; 0: no id */
+	uint32_t id;			/* set to an id that only this call and the calls inside
+					 * this call have in the process; 0: no id */
 	bool driver;			/* the call may be inside a runtime call */
 	enum epoch_works works;
 };

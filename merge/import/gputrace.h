@@ -99,8 +99,8 @@ struct gpu_memory {
 	uint32_t pid, correlation_id;
 	uint16_t device;		/* device of an allocation; XPU_ALLOC_NO_DEVICE: the host,
 					 * or unknown */
-	uint8_t space;			/* enum xpu_alloc_space; for a free, XPU_SPACE_PHYSICAL or
-					 * any other value */
+	uint8_t space;			/* enum xpu_alloc_space; for a free, it only matters
+					 * whether this is XPU_SPACE_PHYSICAL */
 	bool freed;
 };
 
@@ -143,7 +143,8 @@ struct gputrace {
 	uint64_t base_ns;		/* base of the file's times, already added to all times */
 	uint32_t rank, world_size;	/* rank in a distributed program; world_size 0: unknown */
 	bool has_rank;
-	enum xpu_api api;		/* API of all calls and work; 0: depends on each name */
+	enum xpu_api api;		/* API of all calls and work; 0: gpu_api__of() finds the
+					 * API of each name */
 	bool linked;			/* correlation ids are synthetic: pti.c assigned them to
 					 * calls and work */
 	struct epochs epochs;		/* describes restarts of correlation ids; gputrace__read()

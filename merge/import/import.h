@@ -231,7 +231,7 @@ void import__pmc(struct import *im, uint32_t proc, const struct import_work *w, 
 void import__memcpy(struct import *im, uint32_t proc, const struct import_work *w);
 void import__memset(struct import *im, uint32_t proc, const struct import_work *w);
 
-/* Adds a migration of pages. @what: XPU_MIGRATION_*; @m: its number need not be set */
+/* Adds a migration of pages. @what: XPU_MIGRATION_*. The caller need not set m.number. */
 void import__migration(struct import *im, uint32_t proc, uint16_t what,
 		       struct xpu_record_migration m);
 

@@ -21,10 +21,10 @@
 
 struct import_opts {
 	const char *cpu, *gpu, *nsys;	/* names of files, or NULL */
-	struct input_file *cpu_lines;	/* the stacks of launches in the file cpu, in the form of
+	struct input_file *cpu_lines;	/* the stacks of launches in the file @cpu, in the form of
 					 * twofile.h, or NULL; set by importer__open() */
 	const char *buildid_dir;	/* perf's build-id cache; NULL: the default directory */
-	bool srcline;			/* show source lines if the file cpu contains them */
+	bool srcline;			/* show source lines if the file @cpu contains them */
 	const char **more_gpu;		/* more files after gpu; importer__close() frees this */
 	size_t nr_more_gpu;
 	uint64_t tolerance_ns;

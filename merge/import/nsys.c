@@ -423,7 +423,7 @@ static void nsys_work__set_copy(struct nsys_work *w, sqlite3_int64 oper)
 	if (oper >= FIRST_PAGES && oper < FIRST_PAGES + (int)ARRAY_SIZE(pages)) {
 		w->copy_kind = pages[oper - FIRST_PAGES].copy_kind;
 		w->migration = pages[oper - FIRST_PAGES].migration;
-		w->correlation_id = 0;		/* no call asked for it */
+		w->correlation_id = 0;		/* no call asked for the migration */
 	}
 }
 
@@ -792,8 +792,9 @@ static uint32_t *nsys__by_file_id(const struct nsys *n)
 }
 
 /*
- * Return: the unique id of the call that wait @s names by its id in the file, or 0. A wait lies
- * inside its call, so the time of the wait identifies the call. @order: see nsys__by_file_id().
+ * Return: the unique id of the call that contains the wait @s, or 0. In the file, several calls may
+ * have the id that @s gives, but only one of these calls contains the time of the wait. @order: see
+ * nsys__by_file_id().
  */
 static uint32_t nsys__sync_call(const struct nsys *n, const uint32_t *order,
 				const struct nsys_sync *s)

@@ -46,7 +46,7 @@ struct nsys_work {
 	uint8_t copy_kind;
 	uint8_t migration;		/* XPU_MIGRATION_* of a page migration, which no launch
 					 * causes; 0 for other work */
-	uint64_t address;		/* of a migration's first page */
+	uint64_t address;		/* address of a migration's first page */
 	const char *name;		/* the name as nsys2json shows it */
 	const char *full_name;		/* the demangled name with parameters, or NULL */
 	uint64_t bytes;
@@ -230,8 +230,9 @@ void nsys__close(struct nsys *n);
 const char *nsys__string(const struct nsys *n, struct sqlite3_stmt *stmt, int i);
 
 /*
- * Reads the time in column @i, or the times in @i and the next column. Return: false if a time is
- * impossible. After the last row, database__next() reports how many rows had impossible times.
+ * Reads the time in column @i; nsys__times() also reads the time in the next column. Return: false
+ * if a time is impossible. After the last row, database__next() reports how many rows had
+ * impossible times.
  */
 bool nsys__is_time(const struct nsys *n, struct sqlite3_stmt *stmt, int i, uint64_t *ns);
 bool nsys__time(struct nsys *n, struct sqlite3_stmt *stmt, int i, uint64_t *ns);

@@ -37,7 +37,7 @@ struct switches {
 	struct xpu_record_account account;
 };
 
-/* Return: the reason why a thread in that function waits. */
+/* Return: the reason why a thread in the function @name waits. */
 static enum xpu_off_kind off_kind(const char *name)
 {
 	static const struct {

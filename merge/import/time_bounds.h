@@ -6,7 +6,7 @@
  * or forged time, far away from all others, must not determine the result. Times are therefore kept
  * in groups, with gaps of more than an hour between them. A group with few times does not count if
  * its distance from the other groups is much larger than the length of these groups. Each side of
- * an import has its own clock, and its own limit up to which a number of times is considered few.
+ * an import has its own clock, and its own limit up to which a group has few times.
  */
 #ifndef MERGE_TIME_BOUNDS_H
 #define MERGE_TIME_BOUNDS_H
@@ -37,8 +37,8 @@ struct time_bounds {
 int time_bounds__add(struct time_bounds *b, enum time_side side, uint64_t ns);
 
 /*
- * Finds the first and last time that count; 0 and UINT64_MAX if all times count. Return: whether
- * some times do not count.
+ * Sets the first and last time of the groups that count; 0 and UINT64_MAX if all groups count.
+ * Return: whether some groups do not count.
  */
 bool time_bounds__find(const struct time_bounds *b, uint64_t *from_ns, uint64_t *to_ns);
 

@@ -543,7 +543,7 @@ static int trace_file__write_calls(struct trace_file *f, const struct nest_point
 		};
 		bool waits = trace_file__waits(f, &syncs, &contexts, frames[p].item, &w);
 
-		/* A lower-level wait inside a wait is the same wait. */
+		/* A waiting call that makes a lower-level waiting call is one wait. */
 		if (waits && waiting == frames[p].thread && c->end_ns <= waits_until_ns)
 			waits = false;
 		if (waits) {
@@ -786,7 +786,7 @@ static void trace_file__free(struct trace_file *f)
 }
 
 /*
- * Leaves out operators and annotations with a time far away from all other times, because they
+ * Leaves out operators and annotations whose times are far away from all other times, because they
  * would enclose the launches of many hours. Return: 0 or -ENOMEM.
  */
 static int trace_file__leave_out(struct trace_file *f)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* trace_text.c - reads the text of NVIDIA's sample printers */
+/* trace_text.c - reads the text that NVIDIA's sample programs print */
 #include <ctype.h>
 #include <string.h>
 

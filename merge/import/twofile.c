@@ -31,7 +31,7 @@ struct stack_event {
 	const char *comm;		/* interned */
 };
 
-/* a thread on either side */
+/* a thread in one of the two files */
 struct lane {
 	uint32_t pid;
 	uint64_t tid;
@@ -53,7 +53,7 @@ struct twofiles {
 	struct gputrace gpu;
 	struct strpool strings;
 	struct strpool lines;		/* lines of call paths, by number */
-	ARRAY(struct folded_stack) stacks;	/* the parsed lines, by the same number */
+	ARRAY(struct folded_stack) stacks;	/* the parsed lines, by their number in @lines */
 	ARRAY(struct stack_event) events;	/* in time order after all have been read */
 	ARRAY(uint32_t) launches;	/* calls that stacks may match, in time order */
 	bool *launched;			/* for each call: whether it has device work, or its
@@ -315,8 +315,8 @@ static bool twofiles__is_inner(const struct twofiles *t, uint32_t call)
  * twofiles__find_call - find the call that caused device work
  * @pid: set to the process of the call; 0 if unknown
  *
- * Device records may not name the process. If several processes then have the id, the call is
- * unknown.
+ * Some device records do not name the process. If several processes use the correlation id of such
+ * a record, the call is unknown.
  */
 static uint32_t twofiles__find_call(const struct twofiles *t, const struct gpu_work *w,
 				    uint32_t *pid)
@@ -624,8 +624,8 @@ static void twofiles__write_launches(struct twofiles *t, const struct align *a)
 }
 
 /*
- * Adds the launches whose kind no stack has, and the durations of calls that have start and end
- * times.
+ * Adds the launches of kinds for which there are no stacks, and the durations of calls that have
+ * start and end times.
  */
 static void twofiles__write_others(struct twofiles *t)
 {

@@ -25,8 +25,8 @@ struct twofile_opts {
 };
 
 struct twofile {
-	uint64_t nr_stacks, nr_launches;	/* nr_launches: number of launches with the kind of
-						 * some stack */
+	uint64_t nr_stacks, nr_launches;	/* nr_launches: number of launches of the kinds that
+						 * the stacks have */
 	uint64_t nr_certain, nr_uncertain, nr_no_stack;	/* number of launches by match result */
 	uint64_t nr_no_launch;			/* number of stacks without a launch */
 	uint64_t nr_uncertain_stacks;		/* number of stacks whose launch is unknown or

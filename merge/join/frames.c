@@ -5,7 +5,7 @@
 
 #include "symbols/name_keeper.h"
 
-/* The sources of names in the recording itself: names from Python and from JIT compilers. */
+/* The recording's own sources of function names: Python and JIT compilers. */
 struct frames {
 	const struct found *found;
 	struct jitmaps *jitmaps;
@@ -74,7 +74,7 @@ static int frames__resolve(struct frames *s, struct model *m, struct chain *chai
 	s->proc = chain->proc;
 	if (path)
 		path->how = path__how(path->rec);
-	if (chain->launched != NO_INDEX)	/* the chains launched and captured have lower
+	if (chain->launched != NO_INDEX)	/* the chains @launched and @captured have lower
 						 * indices, so their stacks are set */
 		chain->stack = callchains__concat(c, m->chains.v[chain->launched].stack,
 						  "[captured at]",

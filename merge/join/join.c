@@ -177,7 +177,7 @@ static struct launch join_entry__launch(const struct join_entry *e)
 
 /*
  * Makes a match for a launch without work. Return: 1, so that the caller lets join__next() return
- * it.
+ * this match.
  */
 static int join__tell_pending(struct join *j, uint64_t key, const struct launch *l)
 {

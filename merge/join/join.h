@@ -82,7 +82,7 @@ struct join {
 	struct join_waiting *serving;	/* device records for match.launch */
 	size_t nr_left;			/* after join__finish(): number of entries that were not
 					 * returned yet */
-	struct join_entry *left;	/* the first of these entries */
+	struct join_entry *left;	/* the first of the nr_left entries */
 	struct join_entry *slots;	/* a hash table, by key */
 	size_t nr_slots;		/* number of slots: 0 or a power of two */
 	size_t nr_entries;		/* number of entries in use */

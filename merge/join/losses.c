@@ -117,7 +117,10 @@ void losses__settle(struct second_pass *p)
 		p->arrived.v[i].lost_ranges = lost_ranges(p, found__sent(f, f->first_proc + i),
 							  &p->arrived.v[i]);
 	l->unfinished = nr_unfinished - l->unfinished_at_detach;
-	/* Device work that still ran has no valid times either, but is counted separately. */
+	/*
+	 * Device work that was unfinished at the exit or at the detach has no valid times either,
+	 * but is counted separately.
+	 */
 	l->bad_times -= min_t(uint64_t, l->bad_times, nr_unfinished);
 	apart = l->nr_captured + l->nr_refused + l->nr_no_bytes + l->at_detach;
 	l->nr_launches = p->join->nr_launches - apart;

@@ -29,10 +29,10 @@ struct placed {
 					 * --to */
 };
 
-/* Time of a thread, or a launch without device work, for the sums over time. */
+/* An entry of the sums over time: time that a thread spent, or a launch without device work. */
 struct spent {
 	uint64_t from_ns, to_ns;
-	uint64_t ns;			/* time spent in that span */
+	uint64_t ns;			/* time spent between from_ns and to_ns */
 	uint32_t nr;			/* number of samples, waits or launches that began at
 					 * from_ns */
 	uint32_t aggregate;		/* index in sums.aggregates */
@@ -105,7 +105,7 @@ struct session_opts {
 	bool by_thread;			/* sum up by thread, not by thread name */
 	bool by_stream;			/* sum up by stream */
 	bool by_range;			/* sum up by path of NVTX ranges: chain.range */
-	bool by_shape;			/* distinguish kernels by shape, in their names */
+	bool by_shape;			/* distinguish kernels by shape: names contain the shape */
 	bool with_shapes;		/* distinguish kernels by shape: each shape is a leaf, for
 					 * writers that show shapes */
 	bool by_time;			/* collect the times of each sum's work in sums.times */

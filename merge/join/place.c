@@ -84,7 +84,7 @@ static int tell__device_time(struct second_pass *p, const struct work *w,
 }
 
 /*
- * Sets @part to the part of the work within --from and --to. Return: whether this part exists.
+ * Sets @part to the part of the work between --from and --to. Return: whether this part exists.
  */
 static bool work__cut(const struct second_pass *p, const struct work *w, struct filter_span *part)
 {
@@ -180,8 +180,8 @@ static int place__work(struct second_pass *p, uint64_t key, const struct work *w
 			.leaf = w->leaf,
 		});
 	/*
-	 * With a filter, tell the sink about the launch now: only now it is known to pass the
-	 * filter.
+	 * With a filter, tell the sink about the launch only now, when the launch is known to pass
+	 * the filter.
 	 */
 	if (!err && l && filter__active(p->opts->filter))
 		err = tell__launch(p, key, l);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* place.h - the second pass: adds the join's matches to their call paths */
+/* place.h - the second pass: adds each match of the join to its call path */
 #ifndef MERGE_PLACE_H
 #define MERGE_PLACE_H
 

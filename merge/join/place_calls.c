@@ -9,7 +9,7 @@
 
 /*
  * Finds the thread whose tid in its process is @tid. In a process with its own pid namespace, this
- * is the tid inside the namespace. For a thread that launched nothing, no other tid is recorded.
+ * is the tid inside the namespace. For a thread that launched nothing, only this tid is recorded.
  */
 static int call__thread(struct second_pass *p, uint32_t proc, const struct xpu_record_batch *batch,
 			uint32_t tid, uint32_t *thread)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * place_samples.h - the second pass: CPU samples, and stacks that are unwound here
+ * place_samples.h - the second pass for CPU samples, and for stacks that xpumerge unwinds
  */
 #ifndef MERGE_PLACE_SAMPLES_H
 #define MERGE_PLACE_SAMPLES_H

@@ -71,7 +71,7 @@ void second_pass__add_hooks(struct second_pass *p)
 	}
 }
 
-/* Return: whether the process was not recorded from its beginning, or not to its end. */
+/* Return: whether the beginning or the end of the process was not recorded. */
 static bool has_attach_span(const struct second_pass *p, uint32_t proc)
 {
 	const struct proc *at = &p->model->machine.procs.v[proc];

@@ -56,7 +56,7 @@ struct placed_launch {
 	uint32_t range_id;		/* id of the innermost NVTX range; 0: none */
 };
 
-/* where device work is shown, and the call that made the work before its launch */
+/* where device work is shown; for work of a graph node, also the call that made the node */
 struct work_place {
 	uint32_t chain, thread;
 	const char *comm;
@@ -74,8 +74,8 @@ struct placed_work {
 					 * out */
 	uint32_t chain;			/* the work's call path; NO_INDEX: the work is left out */
 	const struct work_place *place;
-	bool in_time;			/* if the work is left out: only FILTER_FROM or FILTER_TO
-					 * leaves it out */
+	bool in_time;			/* for work that is left out: whether only FILTER_FROM
+					 * or FILTER_TO leaves it out */
 	uint32_t aggregate;		/* index in sums.aggregates; NO_INDEX: the work is left
 					 * out */
 };
@@ -144,7 +144,7 @@ void second_pass__init(struct second_pass *p, const struct session_opts *opts,
 /* Call this after samples__exit(). */
 void second_pass__exit(struct second_pass *p);
 
-/* Adds the counts of processes up to @proc that have no counts yet. Return: 0 or -ENOMEM. */
+/* Adds empty counts for all processes up to @proc that have no counts. Return: 0 or -ENOMEM. */
 int second_pass__expect(struct second_pass *p, uint32_t proc);
 
 /* Sets *@arrived to the counts of @proc, valid until the next call. Return: 0 or -ENOMEM. */

@@ -96,7 +96,7 @@ int session__process(struct session *s, const struct reader *r, size_t nr);
 int session__add(struct session *s, const struct reader *r);
 
 /**
- * session__look_up - look up the names of a recording, instead of session__process()
+ * session__look_up - only look up the names of a recording; replaces session__process()
  * @s: initialized and unused
  * @r: must outlive @s
  * @k: keeps the names that @r does not have yet, and writes records of them
@@ -106,8 +106,8 @@ int session__add(struct session *s, const struct reader *r);
 int session__look_up(struct session *s, const struct reader *r, struct name_keeper *k);
 
 /*
- * Return: whether xpuload was given the option, or at least its first @least characters, for all
- * recordings.
+ * Return: whether xpuload was given @option for all recordings. An abbreviation of @least or more
+ * characters suffices.
  */
 bool session__was_given(const struct session *s, const char *option, size_t least);
 

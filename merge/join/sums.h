@@ -43,7 +43,7 @@ struct owner {
 	uint32_t stream;		/* used with by_stream; NO_INDEX for LEAF_PENDING */
 };
 
-/* The sum of the work of one leaf that a call path caused under one thread name. */
+/* Sums over all work with one call path, one leaf and one owner. */
 struct aggregate {
 	uint32_t chain;
 	uint32_t leaf;
@@ -117,8 +117,8 @@ struct sums {
 					 * filter, by LEAF_KERNEL, LEAF_MEMCPY, LEAF_MEMSET */
 	uint64_t nr_left_out;		/* number of device records that the filter left out */
 	uint64_t nr_parts;		/* how many of nr_left_out are partly in the sums */
-	uint64_t nr_pending_left_out;	/* number of launches without device records that the filter
-					 * left out */
+	uint64_t nr_pending_left_out;	/* number of launches that have no device records and that
+					 * the filter left out */
 	uint64_t nr_samples;		/* number of samples that passed the filter */
 	uint64_t own_ns;		/* CPU time of the shim's threads, which is left out */
 	uint64_t nr_calls;		/* number of calls that passed the filter */

@@ -42,9 +42,9 @@ struct times_part {
 
 struct times {
 	bool wanted;
-	struct bins sums;		/* sums by index in sums.aggregates; the sum of
-					 * times_part.whole includes all its parts; groups are
-					 * TIMES_GROUP() */
+	struct bins sums;		/* sums by index in sums.aggregates, in groups by
+					 * TIMES_GROUP(); the sum of a times_part.whole includes the
+					 * sums of all its parts */
 	struct bins rows;		/* rows by index in row_list; each state has a group for the
 					 * threads without a row of their own */
 	ARRAY(struct times_row) row_list;

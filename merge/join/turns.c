@@ -22,7 +22,7 @@ struct turns {
 	uint32_t nr_procs;
 	size_t failed;			/* the first input that failed; err: its error */
 	int err;
-	uint64_t told;			/* progress of all inputs together, up to 1000 for each */
+	uint64_t told;			/* sum of the progress of all inputs, each up to 1000 */
 };
 
 /* the progress of one input */

@@ -54,7 +54,7 @@ int wanted__ask_work(struct filter *f, struct model *m, uint32_t chain, uint32_t
 
 	if (keeps <= 0)
 		return keeps;
-	/* Device work belongs to the window of its launch, which place.c checks. */
+	/* Device work belongs to the window of its launch: place.c checks that window. */
 	if (!w && !wanted__at(f, m, m->chains.v[chain].proc, time_ns))
 		return 0;
 	if (w) {

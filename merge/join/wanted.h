@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * wanted.h - checks things of the model against the filter
+ * wanted.h - checks whether events, threads and ranges of the model pass the filter
  *
- * Return values: 1 if the event passes the filter, or if there is no filter; 0 if not; or -ENOMEM.
+ * Return values: 1 if they pass the filter, or if there is no filter; 0 if not; or -ENOMEM.
  */
 #ifndef MERGE_WANTED_H
 #define MERGE_WANTED_H
@@ -48,11 +48,14 @@ static inline int wanted__cut_work(struct filter *f, struct model *m, uint32_t c
 	return wanted__ask_work(f, m, chain, thread, comm, within_ns, w);
 }
 
-/* Whether an activity of a thread, or an API call or range of the thread, passes. */
+/* Whether the filter passes an API call, a range or another activity of a thread. */
 int wanted__call(struct filter *f, const struct model *m, uint32_t thread, const char *comm,
 		 uint64_t time_ns);
 
-/* Whether memory passes, regardless of FILTER_FROM and FILTER_TO. @gpu: an index or NO_INDEX */
+/*
+ * Whether a memory event or page migration passes, regardless of FILTER_FROM and FILTER_TO. @gpu:
+ * an index or NO_INDEX
+ */
 int wanted__memory(struct filter *f, struct model *m, uint32_t chain, uint32_t thread,
 		   const char *comm, uint64_t time_ns, uint32_t gpu);
 
@@ -62,10 +65,13 @@ int wanted__memory(struct filter *f, struct model *m, uint32_t chain, uint32_t t
  */
 int wanted__thread(struct filter *f, const struct model *m, uint32_t thread_idx, const char *comm);
 
-/* Whether activities of a process at @time_ns pass: @time_ns must be in a wanted capture window. */
+/*
+ * Whether activities of a process at @time_ns pass. If the filter has capture windows, one of the
+ * windows must contain @time_ns.
+ */
 int wanted__at(const struct filter *f, const struct model *m, uint32_t proc, uint64_t time_ns);
 
-/* Whether work in an NVTX range passes. */
+/* Whether work in the NVTX range @range passes the filter. */
 int wanted__range(struct filter *f, struct model *m, uint32_t range);
 
 #endif /* MERGE_WANTED_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * works.h - keeps pieces of device work, among which features divide the samples of a GPU
+ * works.h - keeps pieces of device work; features divide the samples of a GPU among these pieces
  */
 #ifndef MERGE_WORKS_H
 #define MERGE_WORKS_H

@@ -15,9 +15,9 @@
 /* the labels of a process, and their sources */
 struct process_labels {
 	struct labels labels;
-	bool by_shim, by_recorder;	/* this source reported labels of the process itself,
-					 * so the process inherits no labels that only this
-					 * source reports */
+	bool by_shim, by_recorder;	/* the shim, or the recorder, reported labels of the
+					 * process itself; the process then inherits no labels
+					 * that only this source reports */
 };
 
 /* the labels of all processes with labels */

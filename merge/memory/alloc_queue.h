@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* alloc_queue.h - memory events that wait for earlier events: a binary heap, lowest first */
+/* alloc_queue.h - memory events that wait for earlier events: a binary heap, first event on top */
 #ifndef MERGE_ALLOC_QUEUE_H
 #define MERGE_ALLOC_QUEUE_H
 
@@ -10,8 +10,8 @@
 #include "xpu_record.h"
 
 /*
- * An event belongs to the file that it is in if it is recorded at most this much later than other
- * events. An event that is even later is treated as if it were this late.
+ * Maximum delay with which an event is recorded after other events. With this delay or less, the
+ * event belongs to the file that contains it. A longer delay is treated as this delay.
  */
 #define ALLOCS_LATE_NS	1000000000ull
 

@@ -729,7 +729,10 @@ static int heap__hand_over(struct heap *h, uint64_t time_ns)
 	return err;
 }
 
-/* Begins the range of time in which peaks count: the memory held at its start is the first peak. */
+/*
+ * Begins the time range in which peaks are noted. The memory that is held at the start of the range
+ * is the first peak.
+ */
 static int heap__begin(struct heap *h)
 {
 	int err = heap__hand_over(h, h->begin_ns);
@@ -833,8 +836,8 @@ static int heap__cover(struct heap *h, struct heap_proc *p, const struct heap_al
 }
 
 /*
- * Recomputes the fragmentation of segments from before the attach. Called after a change of
- * segments or blocks.
+ * Recomputes the fragmentation of the segments that were made before the attach. Called after a
+ * change of segments or blocks.
  */
 static void heap__cover_before(struct heap *h, struct heap_allocator *a)
 {
@@ -1394,7 +1397,8 @@ static int heap__end_allocs(struct heap *h, struct heap_proc *p, enum end_step s
 }
 
 /*
- * Notes the fragmentation of segments from before the attach, while the blocks in them still exist.
+ * Notes the fragmentation of the segments that were made before the attach, while the blocks in
+ * these segments still exist.
  */
 static void heap__leave_before(struct heap *h, struct heap_allocator *a)
 {
@@ -1405,7 +1409,7 @@ static void heap__leave_before(struct heap *h, struct heap_allocator *a)
 	a->has_before = false;
 }
 
-/* Notes all memory that a process has not freed, and removes it. Return: 0 or -ENOMEM. */
+/* Notes and removes all memory that a process has not freed. Return: 0 or -ENOMEM. */
 static int heap__let_go(struct heap *h, struct heap_proc *p, uint64_t time_ns)
 {
 	struct heap_allocator *a;

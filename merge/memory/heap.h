@@ -72,10 +72,10 @@ void heap_parts__add(struct heap_parts *p, enum heap_kind kind, uint64_t bytes);
 /* Return: blocks and memory outside of allocators. */
 uint64_t heap_parts__used(const struct heap_parts *p);
 
-/* Return: the memory that CUDA gave to the processes: used, fragmentation and unused. */
+/* Return: all memory that CUDA gave to the processes: used, unused, and lost to fragmentation. */
 uint64_t heap_parts__reserved(const struct heap_parts *p);
 
-/* Return: all memory that has a call path, or a name instead: reserved plus the rest. */
+/* Return: all memory that has a call path or a name: heap_parts__reserved() plus @p->rest. */
 uint64_t heap_parts__held(const struct heap_parts *p);
 
 /* Return: "block", "fragmentation", ... */
@@ -84,10 +84,7 @@ const char *heap_kind__name(enum heap_kind kind);
 /* Whether the program itself allocates and frees memory of that kind. */
 bool heap_kind__is_programs(enum heap_kind kind);
 
-/*
- * Whether handles and mappings keep memory of that space alive until the last handle or mapping is
- * gone.
- */
+/* Whether memory in @space stays alive until its last handle or mapping is gone. */
 bool heap_space__is_counted(uint8_t space);
 
 struct holder_key {
@@ -203,8 +200,8 @@ struct heap_alloc {
 	uint32_t path_id, thread_id, range_id;
 	uint32_t target;		/* for a mapping: the physical memory, or NO_INDEX; for an
 					 * unused entry: the next unused entry */
-	uint32_t nr_refs, nr_handles;	/* for counted memory: the number of handles and mappings,
-					 * and of handles alone */
+	uint32_t nr_refs, nr_handles;	/* for counted memory: nr_refs is the number of handles and
+					 * mappings, nr_handles the number of handles */
 	uint32_t owner, next, prev;	/* the context that owns the memory, and the neighbors in
 					 * the owner's list */
 	uint32_t hash, context;
@@ -229,8 +226,8 @@ struct heap_allocator {
 	uint64_t uncovered;		/* bytes of blocks outside of all known segments */
 	uint64_t blocks_before, segments_before;	/* blocks and segments from before the
 							 * attach */
-	uint64_t fragmentation_before;	/* parts of segments from before the attach that have no
-					 * block */
+	uint64_t fragmentation_before;	/* parts without a block, in segments from before the
+					 * attach */
 	/*
 	 * The holders of blocks_before and fragmentation_before, if xpuload attached to the process
 	 * and the allocator reported totals.
@@ -251,7 +248,7 @@ struct heap_cuda {
 
 struct heap_proc {
 	uint32_t first_owner;		/* head of the list of the process's owners */
-	uint32_t context, owner;	/* the context of the latest lookup; owner NO_INDEX: none */
+	uint32_t context, owner;	/* the context looked up last, and its owner or NO_INDEX */
 	struct addresses segments;	/* segments and possible segments: indices in allocs */
 	ARRAY(struct heap_allocator) allocators;
 	ARRAY(struct heap_cuda) cuda;
@@ -280,12 +277,12 @@ struct heap {
 	ARRAY(struct heap_place) places;
 	struct idmap by_gpu;
 	struct idmap segment_paths;	/* ids of the call paths that allocate segments */
-	struct heap_level used;		/* use of all devices together */
+	struct heap_level used;		/* memory used on all devices together */
 	uint32_t version[HEAP_NR_MOMENTS];
 	ARRAY(struct heap_failure) failures;	/* the last failures, HEAP_MAX_FAILURES at most */
 	uint64_t nr_failures, failed_ns;	/* failed_ns: time of the last failure */
 	bool has_asked, asked_is_failure;
-	uint64_t start_ns;		/* the times in at_ns count from this time */
+	uint64_t start_ns;		/* the times in @at_ns are relative to this time */
 	const uint64_t *at_ns;		/* requested moments, in rising order; the last moment is
 					 * HEAP_ASKED */
 	size_t nr_at, next_at;
@@ -296,7 +293,7 @@ struct heap {
 	uint32_t step;			/* the current step */
 	bool no_memory;			/* memory was short for a step */
 	uint64_t from_ns, to_ns;	/* first and last time of all events */
-	uint64_t begin_ns, end_ns;	/* peaks count from begin_ns until just before end_ns */
+	uint64_t begin_ns, end_ns;	/* a peak counts if begin_ns <= its time < end_ns */
 	bool has_begun;			/* begin_ns has passed */
 	unsigned int part;		/* the part of its process's events to which the current
 					 * event belongs */
@@ -313,9 +310,9 @@ struct heap {
 	uint64_t nr_looked_at, nr_crowded;	/* number of segments searched for blocks; number of
 						 * blocks with too many segments */
 	uint64_t made_bytes, refused_bytes;	/* totals, which are INT64_MAX at most */
-	uint64_t nr_totals, nr_wrong_totals;	/* number of events with allocators' own totals;
-						 * number of totals that differ from the heap's
-						 * sums */
+	uint64_t nr_totals, nr_wrong_totals;	/* number of events that have the allocator's own
+						 * total; number of these totals that differ
+						 * from the heap's sum */
 	uint64_t nr_wrong_reserved;
 };
 
@@ -383,7 +380,7 @@ int heap__finish(struct heap *h, uint64_t time_ns);
 bool heap__moment(const struct heap *h, const struct heap_place *p, enum heap_moment moment,
 		  uint64_t *time_ns);
 
-/* Adds the memory of each holder at a moment to the element of @parts for the holder's place. */
+/* Adds each holder's memory at a moment to the element of @parts for the holder's place. */
 void heap__parts_at(const struct heap *h, enum heap_moment moment, struct heap_parts *parts);
 
 /*
@@ -409,8 +406,8 @@ struct heap_sum holder__at(const struct heap *h, const struct holder *holder,
 struct heap_growth {
 	unsigned int nr_parts;		/* number of parts of the second half that left memory
 					 * allocated, HEAP_GROWTH_PARTS at most */
-	uint64_t bytes;			/* what these parts left allocated, without the part that
-					 * left most */
+	uint64_t bytes;			/* sum of the bytes that these parts left allocated, without
+					 * the part that left most */
 };
 
 #define HEAP_GROWTH_PARTS	(HEAP_PARTS / 2 - 1)

@@ -32,7 +32,8 @@ static uint16_t device_with_api(const struct xpu_alloc *e)
 /* The last event of one kind on one device. */
 struct last_event {
 	struct xpu_alloc event;
-	bool stale;			/* for TOTALS: reserved memory has changed since then */
+	bool stale;			/* for TOTALS: reserved memory has changed since the
+					 * event */
 	uint64_t rest, asked_ns;	/* for REST: bytes that no process had reserved, and when
 					 * CUDA was asked */
 };
@@ -494,7 +495,10 @@ static int add_to_all(void *ctx, const struct heap_alloc *a, uint32_t idx)
 	return array_push(&l->all, idx);
 }
 
-/* The carried events of a process. Their numbers directly precede the number of its next event. */
+/*
+ * The carried events of a process. Their numbers directly precede the number of the process's next
+ * event.
+ */
 struct carrying {
 	struct live *live;
 	struct outfile *outfile;	/* NULL: the events are only counted */
@@ -516,8 +520,8 @@ static void carrying__add(struct carrying *c, struct xpu_alloc event)
 }
 
 /*
- * Return: @idx if the allocation is physical memory, or the memory that it maps if it is a mapping;
- * otherwise NO_INDEX.
+ * Return: for physical memory, @idx; for a mapping, the index of the memory that it maps; otherwise
+ * NO_INDEX.
  */
 static uint32_t group_of(const struct heap_alloc *a, uint32_t idx)
 {
@@ -562,7 +566,10 @@ static void carrying__add_alloc(struct carrying *c, const struct heap_alloc *a)
 		});
 	/* A time range over several files needs the allocation's own timestamp. */
 	carrying__add_at(c, event, min_t(uint64_t, a->time_ns, c->time_ns));
-	/* Mark the memory as an allocator's segment: the new file may have no block in it. */
+	/*
+	 * Mark the memory as an allocator's segment, because the new file may have no block in this
+	 * segment.
+	 */
 	if (heap__has_segments_of(&c->live->heap, a->space, a->path_id)) {
 		event.what = XPU_ALLOC_SEGMENTS;
 		carrying__add(c, event);
@@ -622,7 +629,8 @@ static void carrying__add_all(struct carrying *c, uint32_t idx)
 		carrying__add(c, rest);
 	}
 	/*
-	 * The next event may map this handle, so the handle's event must be the last carried one.
+	 * The next event may map this handle, so the handle's event must be the last carried
+	 * event.
 	 */
 	if (kept && kept->handle_order && kept->handle_order + 1 == proc->next)
 		carrying__add(c, (struct xpu_alloc){

@@ -12,7 +12,7 @@
 #include "write/shorten.h"
 #include "xpu_time.h"
 
-/* Prints which memory the page shows; "" if it shows times. */
+/* Prints which memory the flame graph shows; "" if the flame graph shows times. */
 static void print_memory(struct json_out *j, const struct session *s)
 {
 	static const char *const views[] = {
@@ -96,8 +96,9 @@ int memory__page_head(const struct session *s, struct json_out *j)
 /*
  * The member "memory_time" of a side:
  *
- *	{ "first": whether the page opens on memory, "nr_heaps": number in all recordings,
- *	  "kinds": [ [ "block", "used": its part, see struct heap_parts ], ... ],
+ *	{ "first": whether the page opens on memory, "nr_heaps": number of heaps in all
+ *					recordings,
+ *	  "kinds": [ [ "block", "used": the kind's part, see struct heap_parts ], ... ],
  *	  "heaps": [ { "from_ns", "to_ns": since the start, "step_ns", "nr": number of steps,
  *		       "peak", "peak_ns": of all devices together,
  *		       "places": [ { "gpu": its number, missing for the host, "peak", "peak_ns",
@@ -105,10 +106,10 @@ int memory__page_head(const struct session *s, struct json_out *j)
  *		       "failures": [ { "at_ns", "bytes" } ],
  *		       "names": [ ... ], "name": [ by node ], "parent": [ by node, or -1 ],
  *		       "node", "place": [ by holder: its call path, and the frame of its place ],
- *		       "kind", "device": [ by holder: index in kinds, in places ],
- *		       "at_peak", "at_failure": [ by holder: bytes at the peak, at a refusal ],
+ *		       "kind", "device": [ by holder: index in kinds, and index in places ],
+ *		       "at_peak", "at_failure": [ by holder: bytes at the peak, and at a refusal ],
  *		       "holder", "step", "bytes": [ a holder's bytes at the end of a step, if
- *						     they changed in it ] } ] }
+ *						     they changed during the step ] } ] }
  */
 #define MAX_PAGE_HEAPS	1		/* the page shows the memory of one recording */
 

@@ -15,8 +15,8 @@
 #include "memory/alloc_queue.h"
 #include "read/collect.h"
 
-#define MAX_HELD	(4u << 20)	/* maximum number of events of a process that wait for a
-					 * lower number */
+#define MAX_HELD	(4u << 20)	/* maximum number of events of a process that wait for an
+					 * event with a lower number */
 #define MAX_FIRST	(64u << 10)	/* maximum number of events that wait for START; later files
 					 * of a recording have no START */
 #define HELD_NS		3000000000ull	/* how late a thread's events may arrive, compared with
@@ -25,7 +25,7 @@
 struct alloc_proc {
 	struct alloc_queue held;		/* waiting events, in order of number */
 	uint64_t next;			/* number of the next event */
-	uint64_t first;			/* the first number of the recording */
+	uint64_t first;			/* number of the recording's first event */
 	uint64_t last_ns;		/* time of the last event: times rise with numbers */
 	bool started;
 	bool late;			/* xpuload attached to the process */
@@ -317,7 +317,7 @@ static int read_events(struct second_pass *p, const struct xpu_record_allocs *re
 		held.time_ns = rec->time_ns + (int64_t)held.event.delta_ns;
 		held.made_ns = held.time_ns;
 		if (!found__has_time(p->found, held.time_ns, held.time_ns)) {
-			/* If the process has an earlier event, hand_on() uses its time instead. */
+			/* If the process has an earlier event, hand_on() uses that event's time. */
 			held.time_ns = found__nearest_ns(
 				p->found, p->model->machine.procs.v[held.proc].time_ns);
 			p->sums->loss.outside_allocs +=
@@ -425,7 +425,7 @@ static int take_rest(struct second_pass *p)
 }
 
 /*
- * If another file follows, notes the time until which this file has the memory of each process.
+ * If another file follows, notes the time at which that file takes over the memory of each process.
  * Return: 0 or -ENOMEM.
  */
 static int set_ends(struct second_pass *p)
@@ -597,7 +597,8 @@ static void heap__compare_failures(struct heap *a, const struct heap *later)
 }
 
 /*
- * Drops the lower peak of two files of a recording, for all devices together and for each device.
+ * Compares the peaks of two files of a recording, and drops the lower peak: for all devices
+ * together, and for each device.
  */
 static void heap__compare_peaks(struct heap *a, struct heap *b)
 {

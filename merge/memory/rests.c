@@ -22,7 +22,7 @@ struct rests {
 	size_t nr;
 };
 
-/* Return: whether two rests are of different recordings that overlap in time. */
+/* Return: whether two rests come from different recordings, and these overlap in time. */
 static bool is_beside(const struct rest *a, const struct rest *b)
 {
 	const struct heap *ha = a->heap, *hb = b->heap;
@@ -72,8 +72,8 @@ static uint64_t common_rest(const struct rests *rests, const struct rest *r, uin
 }
 
 /*
- * Return: whether @other is an earlier file of the same recording and already has the rest at the
- * moment.
+ * Return: whether @other is from an earlier file of the same recording, and the rest at @moment is
+ * already known from this file.
  */
 static bool is_before(const struct rest *other, const struct rest *r, unsigned int moment)
 {
@@ -82,8 +82,8 @@ static bool is_before(const struct rest *other, const struct rest *r, unsigned i
 }
 
 /*
- * Return: whether the rest of recording @r is shown. If overlapping recordings have different
- * moments, only the largest rest is shown.
+ * Return: whether the rest @r is shown. If overlapping recordings have different moments, only the
+ * largest rest is shown.
  */
 static bool shows(const struct rests *rests, const struct rest *r, unsigned int moment)
 {

@@ -13,7 +13,10 @@
 
 struct memory_state;
 
-/* Called after all inputs: makes the common rests at each moment. Return: 0 or -ENOMEM. */
+/*
+ * Called after all inputs were read: finds the devices' common rests at each moment. Return: 0 or
+ * -ENOMEM.
+ */
 int rests__settle(struct memory_state *s);
 
 #endif /* MERGE_RESTS_H */

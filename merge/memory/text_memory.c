@@ -14,8 +14,8 @@
 #include "write/shorten.h"
 #include "xpu_time.h"
 
-#define GROWS_PARTS	3		/* memory grows if some was allocated and stayed in at least
-					 * this many of the HEAP_GROWTH_PARTS */
+#define GROWS_PARTS	3		/* memory grows if at least this many of the
+					 * HEAP_GROWTH_PARTS left memory allocated */
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
@@ -109,7 +109,7 @@ static bool has_heaps(const struct session *s)
 /* a device, or the host, of one recording at a moment */
 struct instant_row {
 	const struct heap_place *place;
-	uint64_t at_ns;			/* CELL_NONE: at the last refusal */
+	uint64_t at_ns;			/* CELL_NONE: the moment is the last refusal */
 	struct heap_parts parts;
 	uint64_t segments;		/* CELL_NONE: unknown */
 	bool knows_rest;
@@ -636,8 +636,8 @@ static int common_points__add(common_points_t *points, const struct heap *h,
 
 	before_ns = max_t(uint64_t, before_ns, h->begin_ns);
 	/*
-	 * Some processes begin in this file earlier than others: treat all as if they began when
-	 * the earlier file ends.
+	 * Some processes begin earlier in this file than other processes. Treat all processes as
+	 * if they began when the earlier file ends.
 	 */
 	while (at + 1 < end && at[1].time_ns <= before_ns)
 		at++;
@@ -779,7 +779,7 @@ static void print_bytes(FILE *f, uint64_t bytes)
 		fprintf(f, " (%s)", human__bytes(text, bytes));
 }
 
-/* Prints the parts that --memory peak shows, in the words of struct heap_parts. */
+/* Prints the parts that --memory peak shows, with the names of struct heap_parts. */
 static void print_parts(FILE *f, const struct memory_peak *peak)
 {
 	const struct heap_parts *p = &peak->parts;

@@ -6,7 +6,7 @@
 #include "join/session.h"
 #include "model/feature.h"
 
-/* the memory that is shown, instead of everything else */
+/* which memory the output shows; unless this is MEMORY_NONE, the output shows nothing else */
 enum memory_view {
 	MEMORY_NONE,
 	MEMORY_LIVE,			/* live memory at a moment; without a moment, at the end */
@@ -18,7 +18,7 @@ enum memory_view {
 
 #define MAX_MOMENTS	256		/* maximum number of moments in --at */
 
-/* the values of the options */
+/* the values of --memory and --at */
 struct memory_opts {
 	enum memory_view view;
 	uint64_t at_ns[MAX_MOMENTS];	/* for a merge, in rising order; for diff, one for each

@@ -105,7 +105,7 @@ struct filling {
 /* Finds or adds the kind of a piece of work. Return: 0 or -ENOMEM. */
 static int filling__kind(struct filling *f, const struct kept_work *w, uint32_t *kind)
 {
-	/* Leaves of different GPUs differ, but a kernel's name is the same text. */
+	/* A kernel's leaves on different GPUs differ, but their name is the same string. */
 	uint64_t key = w->kernel == NO_INDEX ? ID_KEY(w->leaf, COPY) :
 		       ID_KEY(strpool__id(f->model->leaves.v[w->kernel].name), w->shape);
 
@@ -116,7 +116,7 @@ static int filling__kind(struct filling *f, const struct kept_work *w, uint32_t 
 	       array_push(&f->p->mean_ns, 0);
 }
 
-/* Adds a piece for each piece of work of a GPU. Return: 0 or -ENOMEM. */
+/* Adds all work of a GPU to the pool's pieces. Return: 0 or -ENOMEM. */
 static int filling__gpu(struct filling *f, uint32_t gpu)
 {
 	const struct kept_work *v = f->works->list.v;

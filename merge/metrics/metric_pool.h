@@ -7,8 +7,8 @@
  * Different GPUs that were sampled at the same time are solved separately, because ranks of a job
  * may differ.
  *
- * A sample of a GPU is explained by the work of all recordings that ran then. A piece of work that
- * several sets sampled counts once.
+ * A sample of a GPU is explained by all work that ran at that time, from all recordings. A piece of
+ * work that several sets sampled is counted once.
  */
 #ifndef MERGE_METRIC_POOL_H
 #define MERGE_METRIC_POOL_H
@@ -18,9 +18,9 @@
 #include "model/model.h"
 
 struct metric_pool {
-	ARRAY(uint32_t) sets;		/* index in metrics.sets; all have the same metrics */
+	ARRAY(uint32_t) sets;		/* indices in metrics.sets; the sets have equal metrics */
 
-	/* metric_pool__fill() sets the other members */
+	/* metric_pool__fill() sets all of the following members */
 	struct mixture_of of;		/* each source is a set */
 	ARRAY(float) values;		/* of the rows */
 	ARRAY(uint32_t) works;		/* for each piece: index in works.list */

@@ -8,11 +8,11 @@
 #include "metrics/metric_pool.h"
 #include "metrics/solve.h"
 
-#define MOST_UNKNOWN	0.05		/* fraction of the time of a kernel or call path: if more is
-					 * unknown, the value is unknown */
+#define MOST_UNKNOWN	0.05		/* a value of a kernel or call path is unknown if it is
+					 * unknown in more than this fraction of the time */
 /*
- * A value with a smaller error is never unknown. For a percentage, this is the error itself; for
- * another value, this is a percentage of metered__highest().
+ * A value whose error is below this limit is never unknown. For a percentage, the limit is in
+ * percentage points; for another value, the limit is a percentage of metered__highest().
  */
 #define SMALL_PERCENT	1.0
 
@@ -165,8 +165,8 @@ static size_t family_length(const char *name)
 }
 
 /*
- * Return: the highest finite sample of all metrics of the pool that belong to the same unit of the
- * GPU as metric @k and are measured in the same unit.
+ * Return: the highest finite sample of all metrics of the pool that belong to the same hardware
+ * unit as metric @k and have the same unit of measurement.
  */
 static double metered__highest(const struct metered *m, const struct metrics *metrics,
 			       const struct metric_pool *p, uint32_t k)
@@ -232,8 +232,8 @@ static void metered__check(const struct metered *m, const struct metric_pool *p,
 }
 
 /*
- * Solves the metrics of a pool that are counters of work, see solve.h. @m has the pool's first set,
- * and all work. Return: 0 or -ENOMEM.
+ * Solves those metrics of a pool that are counters of work; see solve.h. @m has the pool's first
+ * set, and all work. Return: 0 or -ENOMEM.
  */
 static int metered__solve(const struct metered *m, const struct metrics *metrics,
 			  const struct model *model, const struct works *works,
@@ -371,7 +371,8 @@ struct sharing {
 	uint64_t ns;
 	size_t row;
 	uint64_t nr_running;
-	const double *fresh;		/* for each row; NULL: 1 */
+	const double *fresh;		/* for each row: the fraction that no earlier set has;
+					 * NULL: 1 for all rows */
 	struct metric_use part, idle;
 };
 
@@ -403,7 +404,7 @@ static void sharing__advance(struct sharing *s, uint64_t ns)
 }
 
 /*
- * Subtracts from fresh[], for each row of @set, the part of the row's time that rows of @other
+ * For each row of @set, subtracts from fresh[] the part of the row's time that rows of @other
  * cover.
  */
 static void subtract_rows(const struct metric_set *set, const struct metric_set *other,

@@ -21,11 +21,11 @@
 #include "util.h"
 
 struct metric_use {
-	double ns;			/* if the metric is solved: the time of work with a solved
-					 * value; otherwise: the overlap of the work with rows that
+	double ns;			/* if the metric is solved, the time of work with a solved
+					 * value; otherwise the overlap of the work with rows that
 					 * have a value */
 	double sum;			/* sum of values * ns; for an amount: this use's part of
-					 * it */
+					 * the amount */
 	double error;			/* sum of standard errors * ns; 0 unless solved */
 	double unknown_ns;		/* the time of work whose value is unknown */
 	uint32_t together;		/* 0, or a number from 1: all work with this number shares

@@ -68,7 +68,7 @@ static double row__ns(const struct mixture_of *of, size_t row)
 	return of->rows[row].end_ns - of->rows[row].begin_ns;
 }
 
-/* Adds the time in which anything ran to busy[], for each row. */
+/* Adds to @busy, for each row, the time in which anything ran. */
 static void find_busy(const struct mixture_of *of, double shift_ns, double *busy)
 {
 	uint64_t begin = 0, end = 0;
@@ -93,8 +93,9 @@ static void find_busy(const struct mixture_of *of, double shift_ns, double *busy
 }
 
 /*
- * Finds the parts of each row, which are its overlaps with pieces. Unless @parts is NULL, puts the
- * parts into parts[], from the first value of nr[row] on. Adds the number of parts to nr[row].
+ * Finds the parts of each row, which are its overlaps with pieces. Unless @parts is NULL, stores
+ * the parts of a row in @parts; the index of the first part is nr[row]. Adds the number of the
+ * parts to nr[row].
  */
 static void find_parts(const struct mixture_of *of, const struct mixture_as *as, double shift_ns,
 		       size_t *nr, struct mixture_part *parts)
@@ -181,7 +182,7 @@ struct mixture_of mixture_of__part(const struct mixture_of *of, const struct mix
 	return part;
 }
 
-/* Finds the parts of all sources, see find_parts(), and how long anything ran in each row. */
+/* Finds the parts of all sources, and how long anything ran in each row. See find_parts(). */
 static void find_all(const struct mixture_of *of, const struct mixture_as *as, size_t *nr,
 		     struct mixture_part *parts, double *busy)
 {

@@ -47,7 +47,7 @@ struct mixture_part {
 	float share;			/* fraction of the row's interval */
 };
 
-/* The parts of row i are parts[first[i]] to parts[first[i + 1] - 1], each kind once. */
+/* Row i has parts[first[i]] to parts[first[i + 1] - 1], at most one part of each kind. */
 struct mixture {
 	size_t nr_rows;
 	size_t *first;
@@ -82,7 +82,7 @@ static inline uint32_t mixture_of__nr_all(const struct mixture_of *of)
 	return of->nr_kinds + (of->nr_idle ?: 1);
 }
 
-/* Return: a source, as if there were no other source. */
+/* Return: the part of @of that belongs to @source, as if there were no other source. */
 struct mixture_of mixture_of__part(const struct mixture_of *of,
 				   const struct mixture_source *source);
 

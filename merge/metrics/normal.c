@@ -315,7 +315,7 @@ struct pivots {
 	double *y;			/* scratch memory */
 };
 
-/* Computes x and the forces, given which values are now at a bound. Return: 0 or -ENOMEM. */
+/* Computes x and the forces, with the values in p->bounds fixed. Return: 0 or -ENOMEM. */
 static int pivots__solve(struct pivots *p)
 {
 	uint32_t n = p->e->n, nr, i, k;
@@ -348,8 +348,8 @@ static int pivots__solve(struct pivots *p)
 }
 
 /*
- * Fixes values that are out of range at a bound, and releases values whose force points away from
- * their bound. Return: the number of values fixed or released.
+ * Fixes each value that is out of range: it stays at the bound that it exceeds. Releases each value
+ * whose force points away from its bound. Return: the number of values fixed or released.
  */
 static uint32_t pivots__exchange(struct pivots *p, double small)
 {

@@ -26,7 +26,7 @@ void normal__exit(struct normal *e);
 void normal__add(struct normal *e, const uint32_t *columns, const double *shares, uint32_t nr,
 		 const double *y);
 
-/* Solves the equations without bounds; sets x. Return: 0 or -ENOMEM. */
+/* Sets e->x to the solution, without bounds on its values. Return: 0 or -ENOMEM. */
 int normal__solve(struct normal *e);
 
 /* Sets inverse, unless it is set. Call it after normal__solve(). Return: 0 or -ENOMEM. */

@@ -13,8 +13,8 @@
  *
  * In the mode "operations", x is operations for each byte of DRAM, and y is operations for each ns.
  * In the mode "shares", x is the used percentage of DRAM's peak, and y is the used percentage of
- * the unit "of". This is the more used one of two units: 0 is the tensor cores, and 1 is the issue
- * of instructions. An unknown value is null.
+ * the unit "of". 0 is the tensor cores, and 1 is the issue of instructions; the unit that is used
+ * more is shown. An unknown value is null.
  */
 #include <errno.h>
 #include <math.h>

@@ -270,7 +270,7 @@ struct solved_value roof_use__intensity(const struct roof_use *use)
 	struct solved_value operations = roof_use__rate(use, RATE_OPERATIONS);
 	double value = operations.value / bytes.value;
 
-	/* A quotient by a number that may be 0 is not known. */
+	/* The quotient is unknown if the divisor may be 0. */
 	if (!(bytes.value > 2 * bytes.error) || isnan(operations.value))
 		return unknown;
 	return (struct solved_value){ value, both_errors(operations.error / bytes.value,

@@ -66,7 +66,7 @@ struct roofs {
  */
 bool roof__counts_instructions(const struct metrics *metrics);
 
-/* Return: the rate of values, one for each metric of the set; NaN: unknown. */
+/* Return: the rate. @values: a value for each metric of the set. NaN: the rate is unknown. */
 struct solved_value roof__rate(const struct metrics *metrics, const struct metric_set *set,
 			       const struct solved_value *values, enum roof_rate rate);
 
@@ -106,7 +106,7 @@ struct solved_value roof_use__rate(const struct roof_use *use, enum roof_rate ra
 /* Return: operations or instructions for each byte of DRAM; NaN: unknown. */
 struct solved_value roof_use__intensity(const struct roof_use *use);
 
-/* Return: what bounds most of the time; "unknown" if the roof is unknown. */
+/* Return: the name of the bound with the most time; "unknown" if the roof is unknown. */
 const char *roof_use__bound(const struct roof_use *use);
 
 #endif /* MERGE_ROOF_H */

@@ -8,8 +8,8 @@
 #include "model/chain.h"
 
 struct roof_row {
-	const char *name;		/* name of a kernel or line of Python; NULL for others */
-	const struct stack *stack;	/* stack of a call path; NULL for others */
+	const char *name;		/* name of a kernel or Python line; NULL for other rows */
+	const struct stack *stack;	/* stack of a call path; NULL for kernels and lines */
 	uint64_t ns;			/* device time of kernels */
 	uint64_t nr;
 	size_t order;			/* order of appearance */

@@ -9,10 +9,11 @@
 #define MAX_COLUMNS 2000 /* maximum number of kinds that have a column of their own; the other kinds
 			  * share one column */
 #define NR_BLOCKS 32 /* number of blocks of time; their differences give the error */
-#define SLOPE 0.3 /* at its beginning, the rate of work may be above its average by this fraction */
-#define NR_DRAWS 8 /* number of random choices of the kinds of work that begin at a higher rate */
-#define BETTER 0.98 /* amounts explain the samples better if their residue is below this part of the
-		     * residue of rates */
+#define SLOPE 0.3 /* the rate at the beginning of work may exceed the average by this fraction */
+#define NR_DRAWS 8 /* number of random draws; each chooses the kinds of work that begin at a
+		    * higher rate */
+#define BETTER 0.98 /* amounts explain the samples better than rates if the residue of amounts is
+		     * below this fraction of the residue of rates */
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 

@@ -5,12 +5,12 @@
  * Each sample is a known mixture of kinds of work and of idle time, so many samples are an
  * overdetermined system of linear equations. It is solved by least squares, with no value below 0.
  *
- * The error of a value has three parts. The first is noise, estimated from the differences between
- * blocks of time and from the residues, in which at most some hundred samples of a kind count as
- * independent; the larger estimate is used. The second is the offset between the clocks of samples
- * and work. The third is that the rate of work may be higher at its beginning than at its end, as
- * far as the residues allow it. Kinds of work that always occur together have one common value. A
- * value is NaN if the samples do not determine it.
+ * The error of a value has three parts. The first is noise. It is estimated from the differences
+ * between blocks of time, and also from the residues; the larger estimate is used. The estimate
+ * from the residues takes at most some hundred samples of a kind as independent. The second part is
+ * the offset between the clocks of samples and work. The third is that the rate of work may be
+ * higher at its beginning than at its end, as far as the residues allow it. Kinds of work that
+ * always occur together have one common value. A value is NaN if the samples do not determine it.
  *
  * Samples may have several sources, such as recordings of one program. A kind of work has the same
  * value in all sources. Each source has an offset of its own between its clocks, and each GPU has

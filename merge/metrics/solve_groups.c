@@ -44,7 +44,7 @@ struct grouping {
 	bool *done;
 };
 
-/* Return: the error of a group's mean, for residues of 1. */
+/* Return: the error of a group's mean if each residue is 1. */
 static double group__error(const struct grouping *g, uint32_t i)
 {
 	return sqrt(fabs(g->both[(size_t)i * g->n + i]) * g->s->fewer[i]) / g->weights[i];

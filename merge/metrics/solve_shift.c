@@ -37,7 +37,10 @@ static bool row__has_work(const struct solve_of *of, size_t row)
 	return i && p[i - 1].end_ns > r->begin_ns;
 }
 
-/* Takes the first rows of a source, up to SHIFT_ROWS with work, and the pieces near them. */
+/*
+ * Takes the first rows of a source, and the pieces near these rows. Stops after SHIFT_ROWS rows
+ * that have work.
+ */
 static void search__choose(struct search *f, const struct solve_of *of,
 			   const struct mixture_source *source)
 {
@@ -118,7 +121,7 @@ static int find_shift(const struct solve_of *of, const struct mixture_source *so
 		bend > 0 ? fmin(SHIFT_ERRORS * sqrt(2 / bend) + SHIFT_LEAST, SHIFT_UNKNOWN) :
 			   SHIFT_UNKNOWN;
 	/*
-	 * If work has a higher rate at its beginning, its clock seems late. This shift may be far
+	 * If the rate of work falls while the work runs, the best shift is wrong, and may be far
 	 * larger than the shifts of real clocks.
 	 */
 	shift->error_ns = both_errors(shift->error_ns,

@@ -8,7 +8,7 @@
 #define LEAST_LEFT 0.01 /* fraction of a slope's square: if less is left, other values hide the
 			 * slope */
 #define HIDDEN 1.5 /* factor, because the slopes of neighbors hide a part of a slope */
-#define STEEPEST 1.4 /* limit on a slope, in units of the slope in the sloping mixtures */
+#define STEEPEST 1.4 /* limit on a slope, as a multiple of the slope in the sloping mixtures */
 
 /* what the samples say about the slope of each column: the sums over all rows */
 struct slopes {

@@ -9,7 +9,7 @@
 			  * column of its own */
 #define UNUSUAL 2.0 /* samples this many times longer or shorter than the median are left out */
 #define LARGE_ERROR 0.1 /* fraction of the largest sample: a value with a larger error is unknown */
-#define SPOILT 8.0 /* number of usual residues: a sample farther from the solution is spoilt */
+#define SPOILT 8.0 /* a sample is spoilt if its residue exceeds this many usual residues */
 #define MOST_SPOILT 0.05 /* fraction of all samples: if more are spoilt, none is left out */
 
 void system__exit(struct system *s)
@@ -129,7 +129,10 @@ size_t system__count_used(const struct system *s)
 
 /* ---- equations ------------------------------------------------------------------------------- */
 
-/* Sums the parts of a row by column, in s->used and s->shares. Return: how many columns it has. */
+/*
+ * Sums the parts of a row by column, in s->used and s->shares. Return: how many columns the row
+ * has.
+ */
 uint32_t system__row(struct system *s, const struct mixture *m, size_t row)
 {
 	uint32_t nr = 0, i;
@@ -194,8 +197,8 @@ static int by_time__cmp(const void *va, const void *vb)
 }
 
 /*
- * Gives a column to each of the @most kinds with the most time, one column to all other kinds, and
- * one to each kind of idle time.
+ * Gives a column to each of the @most kinds that have the most time, one column to all other kinds
+ * together, and a column to each kind of idle time.
  * Return: 0 or -ENOMEM.
  */
 int system__choose_columns(struct system *s, uint32_t most)

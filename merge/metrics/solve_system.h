@@ -13,7 +13,7 @@ struct solve_of {
 	const float *values;		/* nr_metrics for each row; NaN: no value */
 	uint32_t nr_metrics;
 	const bool *wanted;		/* for each metric: whether it is solved */
-	const double *small;		/* for each metric: a smaller error is never too large */
+	const double *small;		/* for each metric: a smaller error is always accepted */
 	const double *most;		/* for each metric: upper bound of its values */
 	const double *total_ns;		/* total time of each kind */
 };
@@ -58,7 +58,7 @@ int system__choose_columns(struct system *s, uint32_t most);
 /* Makes and solves the equations of all rows. Return: 0 or -ENOMEM; call normal__exit() anyway. */
 int system__solve(struct system *s, const struct mixture *m, struct normal *e);
 
-/* Sums the parts of a row by column, in s->used and s->shares. Return: how many columns it has. */
+/* Sums a row's parts by column, in s->used and s->shares. Return: the row's number of columns. */
 uint32_t system__row(struct system *s, const struct mixture *m, size_t row);
 
 /* Return: the solution's value for the row of the last call of system__row(). */

@@ -126,8 +126,8 @@ static bool has_metrics(const struct session *s)
 
 struct metered_row {
 	const char *name;		/* name of a kernel; NULL for other rows */
-	const struct stack *stack;	/* stack of a call path; NULL for other rows; the idle row
-					 * has neither */
+	const struct stack *stack;	/* stack of a call path; NULL for other rows. The idle row
+					 * has neither a name nor a stack. */
 	uint64_t ns;
 	uint64_t nr;
 	size_t order;			/* order of appearance */

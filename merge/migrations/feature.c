@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * Page migrations of managed memory, by the call path that allocated the pages. A migration belongs
- * to the allocation that was live at its address at that time, if exactly one call path had memory
- * in these pages. Otherwise the migration is counted by the reason why its allocation is unknown.
+ * to the allocation that was live at the migration's address and time, if exactly one call path had
+ * memory in the migrated pages. Otherwise the migration is counted by the reason why its allocation
+ * is unknown.
  */
 #include "model/feature.h"
 
@@ -51,7 +52,7 @@ struct migration {
 	uint64_t duration_ns, address, value;
 	uint32_t proc;
 	uint32_t source, target;	/* indices in gpus.list, or NO_INDEX */
-	uint32_t chain;			/* chain of the allocation; NO_INDEX: see known */
+	uint32_t chain;			/* chain of the allocation; NO_INDEX: see @known */
 	uint16_t what;			/* XPU_MIGRATION_* */
 	uint8_t known;
 	bool wanted;			/* the filter keeps the migration */
@@ -77,8 +78,8 @@ struct migrations {
 						 * read */
 	struct idmap next;		/* for each process: the number of its next record */
 	ARRAY(struct migration_sum) sums;
-	struct idmap by_chain;		/* maps a chain to an index in sums; without a chain, the
-					 * key is NO_INDEX - known */
+	struct idmap by_chain;		/* maps a chain to an index in @sums; without a chain, the
+					 * key is NO_INDEX minus @known of the sum */
 };
 
 static void *migrations__new(struct model *m)
@@ -109,7 +110,7 @@ static int take_migration(void *state, struct collect *c, uint32_t proc,
 	uint32_t *next = idmap__find(&s->next, proc);
 	int err = 0;
 
-	/* A number below the expected one is impossible; count nothing then. */
+	/* A number below the expected number is impossible: count nothing if it occurs. */
 	if (next && (int32_t)(rec->number - *next) > 0)
 		c->loss->missing_works += rec->number - *next;
 	if (next)

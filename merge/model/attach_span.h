@@ -46,7 +46,7 @@ struct attach_span {
 	 * extreme id comes first.
 	 */
 	ARRAY(uint32_t) low, high;
-	/* firsts and late are in descending order. */
+	/* @firsts and @late are in descending order. */
 	ARRAY(uint32_t) firsts;		/* the first recorded launch of each thread that existed at
 					 * the attach */
 	ARRAY(uint32_t) late;		/* launches that began before the attach, but got ids
@@ -84,8 +84,8 @@ int attach_span__first(struct attach_span *w, uint32_t correlation_id);
 int attach_span__is_late(struct attach_span *w, uint32_t correlation_id);
 
 /*
- * Return: when an unrecorded launch was made. Call attach_span__see() for all recorded launches
- * first.
+ * Return: whether an unrecorded launch was made before the attach, after the detach, or between the
+ * two. Call attach_span__see() for all recorded launches first.
  */
 enum attach_place attach_span__place(const struct attach_span *w, uint32_t correlation_id);
 

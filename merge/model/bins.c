@@ -6,8 +6,8 @@
 #include <string.h>
 
 /*
- * Keys are summed up by group, before any keys are united, if the groups then have at most
- * 1/SMALL_PART of all time.
+ * The smallest keys are summed up by group if the groups then have at most 1/SMALL_PART of all
+ * time. Otherwise, keys are first replaced by their coarser keys.
  */
 #define SMALL_PART	20
 
@@ -169,7 +169,7 @@ static unsigned int log2_of(uint64_t ns)
 
 /*
  * Finds the keys to sum up by group so that at most @max sums remain.
- * Return: a size. Sum up all keys whose time has a log2_of() below this size, and then keys
+ * Return: a value of log2_of(). Sum up all keys whose time has a smaller log2_of(), and then keys
  * whose time has this log2_of(), until *@more sums are gone.
  * *@small: whether groups then have only a small part of all time.
  */
@@ -212,7 +212,10 @@ static int bins__find_group(struct bins *b, uint32_t group, uint32_t **at)
 	return err;
 }
 
-/* Sums up the smallest keys by group; see bins__small_keys(). Return: 0 or -ENOMEM. */
+/*
+ * Gives the sums of the keys with the least time to the groups of these keys; see
+ * bins__small_keys(). Return: 0 or -ENOMEM.
+ */
 static int bins__group(struct bins *b, unsigned int size, size_t more)
 {
 	size_t i, end, nr = 0;

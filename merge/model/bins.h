@@ -8,12 +8,12 @@
  *
  * A bin is (1 << scale.shift) ns long and begins at a multiple of its length, so bins of two
  * structures line up. There are at most BINS_MAX bins. The memory is bounded, and no part of a span
- * is lost. When there are more than @max_sums sums,
+ * is lost. When there are more than @max_sums sums, these steps are taken until there are fewer:
  *
- *	bins become twice as long, while there are more than BINS_MIN of them; then
- *	the keys with the least time are summed up by group, if they have a small part of all time;
- *	otherwise keys are united as far as their owner allows it, see struct bins_keys; and then
- *	as many keys as necessary are summed up by group, the smallest ones first.
+ *	Bins become twice as long, while there are more than BINS_MIN bins.
+ *	The keys with the least time are summed up by group, if they have a small part of all time.
+ *	Otherwise, each key is replaced by its coarser key (see struct bins_keys).
+ *	As many keys as necessary are summed up by group, the smallest keys first.
  *
  * If keys have no groups, all sums are dropped instead, and full is set.
  */
@@ -39,8 +39,8 @@
 struct bin_value {
 	uint64_t ns;
 	uint64_t bytes;
-	uint32_t nr;			/* bytes, and an nr of 1, count in the bin where a span
-					 * begins */
+	uint32_t nr;			/* a span adds its bytes, and an nr of 1, only to the bin
+					 * where the span begins */
 };
 
 struct bin_sum {
@@ -59,8 +59,8 @@ struct bin_scale {
 /* The owner of the keys provides these functions. */
 struct bins_keys {
 	/*
-	 * Return: the group of a key, below BINS_GROUPS. NULL: keys have no groups; bins get longer
-	 * instead.
+	 * Return: the group of a key, below BINS_GROUPS. NULL: keys have no groups; if there are
+	 * too many sums, only bins get longer.
 	 */
 	uint32_t (*group)(void *ctx, uint32_t key);
 	/*
@@ -83,7 +83,7 @@ struct bins_key {
 struct bins {
 	struct bin_scale scale;
 	ARRAY(struct bin_sum) list;
-	size_t nr_sorted;		/* how many sums at the start of list are sorted and
+	size_t nr_sorted;		/* how many sums at the start of @list are sorted and
 					 * united */
 	ARRAY(struct bins_key) keys;
 	ARRAY(uint32_t) groups;		/* for each group: index of its latest sum, or NO_INDEX */
@@ -100,8 +100,8 @@ void bins__exit(struct bins *b);
 
 /**
  * bins__add - add a span to the sums of a key
- * @from_ns, @to_ns: the span. Its ns and nr are spread evenly over it, as in filter__cut(). Its
- *	bytes count at its start. If nr is 1, it counts at the start, too.
+ * @from_ns, @to_ns: the span. The ns and, unless it is 1, the nr of @value are spread evenly over
+ *	the span, as in filter__cut(). The bytes and an nr of 1 are added at its start.
  *
  * Return: 0 or -ENOMEM.
  */

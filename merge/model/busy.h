@@ -15,7 +15,7 @@
 
 struct busy_span {
 	uint64_t start_ns, end_ns;
-	uint64_t gaps_ns;		/* how much of this time was a gap between spans that were
+	uint64_t gaps_ns;		/* total length of the gaps between the spans that were
 					 * joined */
 };
 

@@ -4,11 +4,12 @@
  *
  * A feature is a folder of merge/ and its line in FEATURES(). The folder defines NAME_feature; all
  * other code reaches the feature only through this interface, and no feature includes a header of
- * another feature. The rest builds and works without the folder and its line.
+ * another feature. All other code builds and works without the folder and its line.
  *
- * A feature has one state for each model. The state is made before the feature takes its first
- * record, when wakes() says so, or before the first call of find_range(). While the state is NULL,
- * the feature sleeps: it is not called, except for its tables and its command.
+ * A feature has one state for each model. The state is made when the feature wakes: before its
+ * first record, if wakes() returns true, or before the first call of find_range() or find_maker().
+ * While the state is NULL, the feature sleeps: it is not called, except for its tables and its
+ * command.
  */
 #ifndef MERGE_FEATURE_H
 #define MERGE_FEATURE_H
@@ -169,8 +170,9 @@ struct feature_line {
 /* the options that a feature adds to xpumerge */
 struct feature_options {
 	/*
-	 * Rows like those in the table of merge/options.c, but their functions get the feature's
-	 * values. A row without a function is a filter, and its @value is the kind of filter.
+	 * Rows as in the table of merge/options.c, but the functions of these rows get the
+	 * feature's values. A row without a function is a filter, and its @value is the kind of
+	 * filter.
 	 */
 	const struct cmdline_option *rows;
 	size_t nr;
@@ -194,7 +196,7 @@ enum split_step {
 
 /* how a feature holds back or repeats records when a recording is split into files */
 struct feature_split {
-	uint16_t takes;			/* the type of the records that it writes itself */
+	uint16_t takes;			/* the type of the records that the feature writes itself */
 	void *(*new)(struct carry *c);	/* @c: has the processes and their counts */
 	void (*free)(void *state);
 	/*
@@ -267,8 +269,8 @@ struct feature {
 	/* Return: the range that was open on a thread at @time_ns. */
 	uint32_t (*range_at)(void *state, uint32_t thread, uint64_t time_ns);
 	/*
-	 * Finds the call that made device work before a launch ran it. The records of this work
-	 * have XPU_MISC_GRAPH_NODE. The feature wakes if it was asleep.
+	 * Finds the call that made a piece of device work; a launch ran the work later. The records
+	 * of this work have XPU_MISC_GRAPH_NODE. The feature wakes if it was asleep.
 	 * Return: a number for move_work(); NO_INDEX: unknown.
 	 */
 	uint32_t (*find_maker)(void *state, struct second_pass *p, uint32_t proc,
@@ -306,8 +308,8 @@ struct feature {
 	int (*work)(void *state, struct second_pass *p, const struct placed_work *work);
 	/*
 	 * Called in the second pass for each memory event; the caller is the feature "memory". The
-	 * events of one process come in the order of their numbers, after events of memory
-	 * from before this file. No filter leaves out an event.
+	 * events of one process come in the order of their numbers, after the events of memory that
+	 * was allocated before this file. No filter leaves out an event.
 	 */
 	int (*memory)(void *state, struct second_pass *p, const struct feature_memory *e);
 	/*
@@ -366,12 +368,12 @@ struct feature {
 	 */
 	void (*made)(const struct session *s, size_t aggregate, uint64_t *nr, uint64_t *bytes);
 	const struct feature_counters *counters;
-	/* Finds meter @i. Return: 1; 0 if the meter does not exist; or -ENOMEM. */
+	/* Finds meter @i. Return: 1, 0 if the meter does not exist, or -ENOMEM. */
 	int (*meter)(const struct session *s, size_t i, bool points, struct meter *meter);
 	const struct feature_table *table;
 	const struct feature_options *options;
 	const struct feature_split *split;
-	const struct feature_command *command;	/* has the feature's name, too */
+	const struct feature_command *command;	/* the command has the feature's name */
 };
 
 #define FEATURE_DECLARE(name)	extern const struct feature name##_feature;

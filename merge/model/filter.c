@@ -123,7 +123,7 @@ static int filter__set_regex(struct filter *f, enum filter_kind kind, const char
 		snprintf(why, 128, "given twice: one expression may have several branches, as a|b");
 		return -EINVAL;
 	}
-	/* The C library uses stack memory for each group. */
+	/* The C library uses stack memory for each group of an expression. */
 	if (strlen(arg) > REGEX_MAX_BYTES) {
 		snprintf(why, 128, "longer than %d bytes", REGEX_MAX_BYTES);
 		return -EINVAL;

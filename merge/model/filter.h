@@ -4,8 +4,9 @@
  *
  * A filter is made from the command line's --pid, --rank, --tid, --comm, --device, --stream,
  * --kernel, --nvtx, --window, --from and --to; an event must pass each of the options that were
- * given. The session applies the filter to everything that it joined, before it sums up. So the
- * join and the account cover the whole recording, and all formats get the same part of it.
+ * given. The session first joins all events, then applies the filter, then computes the sums. The
+ * join and the account therefore cover the whole recording, and all formats show the same part of
+ * the recording.
  */
 #ifndef MERGE_FILTER_H
 #define MERGE_FILTER_H
@@ -110,7 +111,7 @@ int filter__matches(const struct filter *f, enum filter_kind kind, const char *n
 /* a span of time, with amounts that are spread over it */
 struct filter_span {
 	uint64_t from_ns, to_ns;
-	uint64_t ns, nr;		/* spread evenly over the span; if nr is 1, it counts at the
+	uint64_t ns, nr;		/* spread evenly over the span; an nr of 1 is counted at the
 					 * start */
 };
 

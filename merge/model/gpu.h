@@ -53,7 +53,7 @@ struct gpu_use {
 struct gpus {
 	struct strpool *strings;	/* owned by the caller */
 	ARRAY(struct gpu) list;
-	struct idmap by_device;		/* maps (scope, its ordinal) to an index in list */
+	struct idmap by_device;		/* maps (scope, ordinal) to an index in list */
 	struct idmap by_uuid;		/* maps the address of an interned UUID to an index in
 					 * list */
 	struct idmap by_number;

@@ -35,8 +35,8 @@ struct loss {
 	uint64_t at_detach;		/* launches without device work at the detach, counted
 					 * separately */
 	uint64_t nr_works;		/* number of device records */
-	uint64_t nr_orphans;		/* number of device records without a launch, except
-					 * before_attach and after_detach */
+	uint64_t nr_orphans;		/* number of device records without a launch; does not
+					 * include the records that the next two members count */
 	uint64_t before_attach;		/* device records of work launched before xpuload
 					 * attached */
 	uint64_t after_detach;		/* device records of work launched after xpuload detached */
@@ -76,7 +76,7 @@ struct loss {
 	uint64_t damaged_bytes;		/* damaged bytes of the file that are not at its end */
 	uint64_t cut_bytes;		/* bytes at the end of the file that are not a whole
 					 * record */
-	uint64_t corrupt_bytes;		/* bytes at the end of the file that follow damage */
+	uint64_t corrupt_bytes;		/* bytes after damage, up to the end of the file */
 	uint64_t not_closed;		/* 1: the file has no END record */
 	uint64_t unknown_nodes;		/* device records of graph nodes whose creation was not
 					 * recorded */
@@ -84,7 +84,7 @@ struct loss {
 	uint64_t truncated;		/* launches whose call path is longer than recorded */
 	uint64_t samples_no_stack;	/* CPU samples without a call path */
 	uint64_t samples_truncated;	/* CPU samples whose call path is longer than recorded */
-	uint64_t bad_metrics;		/* impossible metrics, or rows of metrics */
+	uint64_t bad_metrics;		/* metrics, or rows of metrics, that are impossible */
 	uint64_t missing_metrics;	/* rows of metrics that were sampled but are not in the
 					 * file */
 	uint64_t metric_overflows;	/* how often the GPU's memory for samples was full */
@@ -94,8 +94,7 @@ struct loss {
 					 * requested */
 	uint64_t stalls_unexplained;	/* PC samples that CUPTI counts but does not deliver */
 	uint64_t unsymbolized;		/* frames shown without a function name */
-	uint64_t uncertain;		/* frames that may belong to another function than the shown
-					 * one */
+	uint64_t uncertain;		/* frames whose shown function may be wrong */
 	uint64_t nr_frames;		/* number of frames shown */
 };
 

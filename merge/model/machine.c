@@ -437,7 +437,7 @@ static int image__mmap(struct machine *m, struct image *image, const struct xpu_
 		.end = end,
 		.pgoff = rec->pgoff,
 		.rec = rec,
-		/* If nothing was mapped here before, the map can hold for earlier epochs, too. */
+		/* If nothing was mapped here before, the map may apply to earlier epochs, too. */
 		.epoch_from = conflict || covers ? image->epochs.nr : 0,
 		.epoch_to = UINT32_MAX,
 	});

@@ -130,7 +130,7 @@ const char *machine__comm(const struct machine *m, uint32_t pid, uint32_t tid, u
 /* Return: the remap epoch of @image at @time_ns. */
 uint32_t image__epoch(const struct image *image, uint64_t time_ns);
 
-/* Return: the own or inherited mapping of @addr in @epoch, or NULL. */
+/* Return: the image's own or inherited mapping of @addr in @epoch, or NULL. */
 struct map *image__find_map(struct image *image, uint32_t epoch, uint64_t addr);
 
 #endif /* MERGE_MACHINE_H */

@@ -31,8 +31,8 @@ static void maps__links(struct maps *m, uint64_t addr, struct map_node **links[M
 }
 
 /*
- * Return: the levels of a new node: every second node has a second level, every fourth a third, and
- * so on.
+ * Return: the number of levels of a new node. Half of the nodes have at least 2 levels, a quarter
+ * of the nodes have at least 3 levels, and so on.
  */
 static uint32_t maps__nr_levels(struct maps *m)
 {

@@ -33,7 +33,7 @@ struct map_node {
 						 * order of address */
 };
 
-/* Disjoint maps. Zero it to start; the nodes belong to an arena. */
+/* Disjoint maps. Starts zeroed. The nodes belong to an arena. */
 struct maps {
 	struct map_node *first[MAPS_LEVELS];
 	uint32_t random;

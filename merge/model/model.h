@@ -76,7 +76,7 @@ struct input {
 	bool attached;			/* recorded by attaching to processes, without a command */
 	uint64_t end_ns;		/* end of the recording on its own clock; set if ended */
 	uint32_t wait_status;		/* exit status of the target, as wait(2) encodes it */
-	uint32_t sample_period_ns;	/* period of the recording's CPU samples; 0: it has none */
+	uint32_t sample_period_ns;	/* period of the recording's CPU samples; 0: no samples */
 };
 
 struct model {
@@ -137,7 +137,7 @@ enum process_label {
 	PROCESS_JOB,
 };
 
-/* Return: a property, which the caller frees; NULL if it is unknown or memory is short. */
+/* Return: the text of a label, which the caller frees; NULL: unknown, or memory is short. */
 char *model__process_label(const struct model *m, uint32_t proc, enum process_label label);
 
 /*

@@ -42,7 +42,7 @@ struct ranges {
 void ranges__exit(struct ranges *r);
 
 /*
- * Finds or makes the index of an interned name. @name: NULL if memory was short for it. Return: 0
+ * Finds or makes the index of the interned name @name. NULL means that memory was short. Return: 0
  * or -ENOMEM.
  */
 int ranges__name_idx(struct ranges *r, const char *name, uint32_t *idx);
@@ -50,7 +50,7 @@ int ranges__name_idx(struct ranges *r, const char *name, uint32_t *idx);
 /* Makes the entry that stands for no range, unless it exists. Return: 0 or -ENOMEM. */
 int ranges__begin(struct ranges *r);
 
-/* Lists the ranges of a path, from the first to the last. Return: how many. */
+/* Lists the ranges of a path, from the first to the last. Return: the number of ranges. */
 uint32_t ranges__path(const struct ranges *r, uint32_t range, uint32_t path[MAX_RANGES]);
 
 /* Return: the payload of a range, or NULL. */

@@ -31,8 +31,8 @@ struct nvtx_work {
 struct nvtx_name {
 	struct stats ns;		/* durations, from opening to closing */
 	uint64_t nr_unclosed;		/* number of ranges still open at the end */
-	uint64_t nr_before, nr_after;	/* number of ranges that began in earlier files, or go on in
-					 * later files, that are not read; ns counts a range only
+	uint64_t nr_before, nr_after;	/* number of ranges that began before the files that are
+					 * read, or go on after these files; ns counts a range only
 					 * in the file where it ends */
 };
 

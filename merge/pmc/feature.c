@@ -40,7 +40,7 @@ struct pmc {
 	ARRAY(const char *) names;	/* interned, in the order of their appearance */
 	struct idmap name_ids;		/* maps the address of a name to its index */
 	ARRAY(struct pmc_sum) sums;
-	struct idmap by_place;		/* maps ID_KEY(chain, leaf) to the first of its sums */
+	struct idmap by_place;		/* maps ID_KEY(chain, leaf) to this place's first sum */
 	ARRAY(uint32_t) next;		/* for each sum: the next sum of its place, or NO_INDEX */
 	uint64_t nr_homeless;		/* number of values that are not finite, or whose kernel is
 					 * not in the recording */
@@ -87,7 +87,7 @@ static void sum__add(struct pmc_sum *to, const struct pmc_sum *more)
 	to->max = fmax(to->max, more->max);
 }
 
-/* Adds the values of other kernels to the sum of the same counter, leaf and call path. */
+/* Adds @more to the sum of the same counter, leaf and call path, or makes that sum. */
 static int pmc__add(struct pmc *s, const struct pmc_sum *more)
 {
 	uint64_t key = ID_KEY(more->chain, more->leaf);
@@ -224,8 +224,8 @@ struct pmc_row {
 	const struct stack *stack;	/* NULL in the table of kernels */
 	uint32_t number;		/* number of the name or call path, in order of
 					 * appearance */
-	uint64_t longest_ns;		/* the largest sum.ns of the rows with the same number; rows
-					 * are sorted by it */
+	uint64_t longest_ns;		/* the largest sum.ns of all rows with this number; the rows
+					 * are sorted by longest_ns */
 	struct pmc_sum sum;
 };
 

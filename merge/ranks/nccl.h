@@ -95,24 +95,24 @@ struct nccl_unit {
 	uint32_t first_op, nr_ops;	/* the unit's entries in ops */
 	uint32_t nr_collectives;	/* number of collectives among these operations */
 	bool captured;			/* the unit runs only when its graph is launched */
-	bool by_stream;			/* the unit is a kernel without an operation; comm is the
-					 * number of its stream */
+	bool by_stream;			/* the unit is a kernel without an operation; @comm is the
+					 * number of the kernel's stream */
 	/* nccl__finish() sets all members below. */
 	uint32_t gpu;			/* index in gpus.list; NO_INDEX: unknown, or no kernels */
 	uint32_t member;		/* index in members; NO_INDEX: the unit was captured */
 	uint32_t seq;			/* how many collectives of the communicator come before the
 					 * unit on its rank */
 	uint32_t first_kernel, nr_kernels;	/* the unit's entries in kernels */
-	uint64_t begin_ns, end_ns;	/* when its kernels began and ended, by its own clock */
+	uint64_t begin_ns, end_ns;	/* when its kernels began and ended, without shift_ns */
 	uint64_t launch_ns;		/* time of the launch of its first kernel */
 	int64_t shift_ns;		/* added to the unit's times to compare them with other
 					 * units */
 	uint64_t busy_ns;		/* total time of the unit's kernels: waiting and transfer */
 	uint64_t wait_ns;
 	uint64_t caused_ns;		/* how long other units waited for this unit */
-	uint32_t waited_for;		/* the unit for which it waited; NO_INDEX: none */
+	uint32_t waited_for;		/* the unit that this unit waited for; NO_INDEX: none */
 	uint32_t meeting;		/* index in meetings; NO_INDEX: the unit is not paired */
-	bool paired;			/* a unit of another rank matches it */
+	bool paired;			/* a unit of another rank matches this unit */
 };
 
 /* A kernel, copy or memset that NCCL launched. */
@@ -122,8 +122,8 @@ struct nccl_kernel {
 	uint64_t graph;			/* JOIN_KEY() of the launch of its graph; 0: no graph */
 	uint64_t wait_ns;		/* set by nccl__finish() */
 	uint32_t unit;			/* NO_INDEX: the kernel has no unit */
-	uint32_t last_unit;		/* for nccl__finish(): the kernel's group has the units from
-					 * unit to last_unit */
+	uint32_t last_unit;		/* for nccl__finish(): the kernel's group has the units
+					 * @unit to @last_unit */
 	uint32_t proc, thread, gpu, stream, leaf;
 	uint32_t aggregate;		/* index in sums.aggregates; NO_INDEX: the kernel is left
 					 * out */
@@ -136,8 +136,8 @@ struct nccl_kernel {
 /* a rank of a communicator */
 struct nccl_member {
 	uint64_t comm;
-	uint32_t epoch;			/* how many communicators with that id the process destroyed
-					 * before */
+	uint32_t epoch;			/* number of communicators with that id that the process
+					 * destroyed earlier */
 	uint32_t proc, gpu;
 	int32_t rank, nr_ranks;		/* -1: unknown */
 	bool whole;			/* all operations of the rank are recorded, starting with
@@ -162,7 +162,8 @@ struct nccl_life {
 	enum nccl_kind kind;
 	bool own;			/* rank is the rank in this communicator, not in its
 					 * parent */
-	bool orderly;			/* an end that comes after all operations on each rank */
+	bool orderly;			/* this is an end, and comes after all operations on each
+					 * rank */
 	int32_t rank, nr_ranks;
 	bool split;			/* own is false, but the following members are set: */
 	uint64_t parent;
@@ -191,8 +192,8 @@ struct nccl_counts {
 	uint64_t nr_older;		/* number of operations whose communicator is older than the
 					 * recording of one of its ranks, or has a rank that lost
 					 * ranges */
-	uint64_t nr_late;		/* number of operations, numbered from the end, that ran
-					 * before xpuload attached to another rank */
+	uint64_t nr_late;		/* number of operations that are counted from the end and
+					 * ran before xpuload attached to another rank */
 	uint64_t nr_from_end;		/* how many of nr_paired are counted from the end */
 	uint64_t nr_disagree;		/* number of operations at or after the first operation
 					 * about which the communicator's ranks disagree */
@@ -203,13 +204,13 @@ struct nccl_counts {
 	uint64_t paired_ns;		/* time of kernels of paired operations: waits and
 					 * transfers */
 	uint64_t wait_ns;
-	uint64_t unpaired_ns;		/* time of kernels of other operations */
+	uint64_t unpaired_ns;		/* time of kernels of unpaired operations */
 	uint64_t nr_by_stream;		/* number of kernels that are paired by their order in
 					 * streams */
 	uint64_t nr_own_threads;	/* number of kernels that NCCL's own threads launched, and
 					 * that were matched with calls in order */
-	uint64_t nr_setup;		/* number of copies and memsets that connect ranks, in units
-					 * that have a kernel */
+	uint64_t nr_setup;		/* number of copies and memsets in a unit with a kernel:
+					 * they only connect ranks */
 	uint64_t setup_ns;
 	uint64_t nr_kernels_shared;	/* number of kernels of groups with several communicators,
 					 * if the stream does not show the kernel's communicator */

@@ -43,8 +43,8 @@ static double median(double *v, size_t nr)
 }
 
 /*
- * Return: the median slope between pairs of differences that are half the list apart; 0: too few
- * differences.
+ * Computes the slope of the difference from each end to the end half a list later. Return: the
+ * median of these slopes; 0: too few ends.
  */
 static double ends__drift(const struct nccl_ends *ends, size_t nr, double *scratch)
 {
@@ -82,8 +82,8 @@ static void clock__fit_offset(struct nccl_clock *to, const struct nccl_ends *end
 }
 
 /*
- * Sets the offset of @to from its differences to another clock; also sets a drift, if that explains
- * the differences much better. Return: 0 or -ENOMEM.
+ * Computes the offset of @to from the differences between @to and another clock; also sets a drift,
+ * if a drift explains the differences much better. Return: 0 or -ENOMEM.
  */
 static int clock__fit(struct nccl_clock *to, const struct nccl_ends *ends, size_t nr)
 {
@@ -104,7 +104,7 @@ static int clock__fit(struct nccl_clock *to, const struct nccl_ends *ends, size_
 	return 0;
 }
 
-/* Makes @to relative to the first clock; before, it is relative to the aligned clock @from. */
+/* Makes @to, which is relative to the aligned clock @from, relative to the first clock. */
 static void clock__chain(struct nccl_clock *to, const struct nccl_clock *from, bool swapped)
 {
 	double sign = swapped ? -1 : 1;
@@ -165,7 +165,7 @@ static int clocks__align_next(struct nccl_clocks *c, const ends_runs *runs)
 	if (err)
 		return err;
 	clock__chain(to, from, swapped);
-	/* The times of the differences, and so base_ns, are by the clock e->from. */
+	/* The times of the differences are on the clock e->from, and so is base_ns. */
 	if (!swapped)
 		to->base_ns += e->difference_ns;
 	return 1;

@@ -148,7 +148,7 @@ static int unit__cmp_call(const void *va, const void *vb, void *ctx)
 
 typedef ARRAY(uint32_t) indices;
 
-/* Lists the units without kernels and the loose kernels, and counts them by process. */
+/* Lists the loose kernels and the units without kernels, and counts both by process. */
 static int nccl__list_apart(const struct nccl *n, struct apart *apart, indices *units,
 			    indices *kernels)
 {
@@ -196,7 +196,10 @@ static bool nccl__fit(const struct nccl *n, const uint32_t *units, const uint32_
 	return true;
 }
 
-/* Assigns kernels that NCCL's own threads launched to calls of communicators that do not block. */
+/*
+ * Matches the calls of communicators that do not block with the kernels that NCCL's own threads
+ * launched.
+ */
 static int nccl__own_threads(struct nccl *n, const struct model *m)
 {
 	struct apart *apart = calloc(m->machine.procs.nr + 1, sizeof(*apart));
@@ -448,15 +451,18 @@ static bool nccl__is_incomplete(const struct nccl *n, uint32_t proc)
 	return proc < n->incomplete.nr && n->incomplete.v[proc];
 }
 
-/* The units of a communicator in a process, and its known creations and ends there. */
+/*
+ * The units of a communicator in a process, and the known creations and ends of the communicator in
+ * this process.
+ */
 struct tenure {
 	const uint32_t *units;
 	size_t nr;
 	const struct nccl_life *lives;
 	size_t nr_lives;
 	uint32_t first_member;		/* the first member of this tenure */
-	uint32_t gpu;			/* the GPU of all its kernels; NO_INDEX if they ran on
-					 * several */
+	uint32_t gpu;			/* the GPU of all its kernels; NO_INDEX: they ran on
+					 * several GPUs */
 };
 
 static void tenure__find_lives(struct tenure *t, const struct nccl *n)
@@ -618,7 +624,8 @@ static bool nccl__is_complete(const struct nccl *n, uint64_t comm, int32_t nr_ra
 		if (l->kind != NCCL_INIT || !l->own)
 			continue;
 		/*
-		 * Each process must have one rank and one creation, and each rank must appear once.
+		 * Each process must create the communicator once, with one rank, and each rank must
+		 * appear once.
 		 */
 		if (l->proc == proc || l->nr_ranks != nr_ranks || l->rank < 0 ||
 		    l->rank >= nr_ranks)
@@ -640,8 +647,8 @@ static int life__cmp_split(const void *va, const void *vb, void *ctx)
 }
 
 /*
- * Lists the lives of one communicator that was split off, or nothing if they disagree. Return: 0 or
- * -ENOMEM.
+ * Lists the lives of one communicator that was split off, or nothing if the lives contradict each
+ * other. Return: 0 or -ENOMEM.
  */
 static int nccl__list_split(const struct nccl *n, size_t first, size_t end, indices *list)
 {
@@ -871,8 +878,8 @@ static struct comm_state *comm_states__of(const comm_states *states, uint64_t co
 }
 
 /*
- * Finds the communicators that are counted from their end. A communicator whose id is used again is
- * excluded, because a rank may not know how often the communicator was made.
+ * Finds the communicators whose operations are counted backwards from the end. A communicator whose
+ * id is used again is excluded, because a rank may not know how often the communicator was made.
  */
 static void comm_states__from_end(comm_states *states, const struct nccl *n)
 {
@@ -1012,7 +1019,7 @@ static uint32_t *nccl__clocks(struct nccl *n, const struct model *m)
 	return by_proc;
 }
 
-/* Return: whether all ranks of an operation with that name end together. */
+/* Return: whether all ranks of an operation called @name end together. */
 static bool ends_together(const char *name)
 {
 	static const char *const names[] = {
@@ -1122,8 +1129,8 @@ static int unit__cmp_begin(const void *va, const void *vb, void *ctx)
 
 /*
  * Finds the waits of the units of a meeting. A unit, such as the root of a broadcast, may end
- * before the last unit begins. Such a unit waited at most for the last unit that began before its
- * own end.
+ * before the last unit begins. Such a unit waited only until the start of the last unit that began
+ * before the waiting unit ended.
  */
 static void meeting__waits(struct nccl *n, struct nccl_meeting *meeting)
 {
@@ -1166,7 +1173,7 @@ struct side {
 	uint32_t unit;
 	uint64_t bytes;
 	bool receives;
-	bool from_end;			/* nr counts backwards from the last side */
+	bool from_end;			/* @nr is counted backwards from the last side */
 	uint64_t order;
 };
 

@@ -31,10 +31,11 @@
  *	  "each": [ for each entry of these three lists: its number of bins ],
  *	  "bin": [ indices of the bins, entry after entry ], "ns": [ waits in these bins ] }
  *
- * "waits" gives ranks, culprits and collectives. For many ranks, it leaves out the collectives, or
- * also the culprits; in the second case, "caused" gives the culprits. "over" gives only the
- * collectives. The bins of "waits" sum up to the ranks' wait_ns, to the nanosecond, and so do the
- * bins of "over"; "caused" lacks the waits while ranks were starting.
+ * "waits" gives ranks, culprits and collectives. For many ranks, "waits" leaves out the
+ * collectives, or both the collectives and the culprits. If "waits" lacks the culprits, "caused"
+ * gives the culprits. "over" gives only the collectives. The bins of "waits" sum up to the ranks'
+ * wait_ns, to the nanosecond, and so do the bins of "over"; "caused" lacks the waits while ranks
+ * were starting.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -100,8 +101,8 @@ static uint32_t late_path__kind(const struct late_path *p, const struct model *m
 }
 
 /*
- * Adds a path of a straggler to both sides. @small: add only the path's time, to the sum of small
- * differences
+ * Adds a path of a straggler to the tree: the median time of the other ranks to side 0, and the
+ * straggler's time to side 1. @small: add the times to the sum of small differences
  */
 static int page__add_path(struct ranks_page *page, const struct late_path *p, bool small)
 {

@@ -42,9 +42,7 @@ static int sink__work(void *ctx, const struct model *m, uint64_t key, const stru
 	};
 
 	(void)first;
-	/*
-	 * The feature's hook work() is called before this function, for each piece of device work.
-	 */
+	/* For each piece of device work, ranks__work() is called before this function. */
 	if (nccl__of(m)->kernels.nr > r->nr_nccl)
 		e.nccl = nccl__of(m)->kernels.nr - 1;
 	r->nr_nccl = nccl__of(m)->kernels.nr;

@@ -45,8 +45,8 @@ struct rank {
 	uint64_t unpaired_ns;		/* ... and in other operations */
 	uint64_t gpu_wait_ns;		/* time in which the rank's threads waited for a device */
 	uint64_t nr_ops, nr_paired;
-	uint64_t nr_last;		/* number of operations in which others waited for this
-					 * rank */
+	uint64_t nr_last;		/* number of operations in which other ranks waited for
+					 * this rank */
 	uint64_t caused_ns;		/* total of these waits; the sum over all ranks is wait_ns -
 					 * start_wait_ns */
 	uint64_t start_wait_ns;		/* the part of wait_ns in which ranks were still starting;
@@ -56,8 +56,8 @@ struct rank {
 /* the origin of the ranks' numbers */
 enum rank_numbers {
 	RANKS_BY_LABEL,			/* from the launcher: RANK, SLURM_PROCID and so on */
-	RANKS_BY_COMM,			/* their ranks in the largest communicator of each
-					 * process */
+	RANKS_BY_COMM,			/* from the process's rank in its largest
+					 * communicator */
 	RANKS_BY_ORDER,			/* from the order of recordings and processes */
 };
 
@@ -67,8 +67,8 @@ struct late_path {
 	enum late_kind kind;
 	const char *path;		/* frames, root first, with ';' between them */
 	const char *leaf;		/* "[GPU_Kernel]name", "[Off_CPU]sleep", "" */
-	uint32_t leaf_idx;		/* index in the model of any leaf with this text; NO_INDEX:
-					 * none */
+	uint32_t leaf_idx;		/* index of one of the model's leaves with this text;
+					 * NO_INDEX: no leaf has it */
 	uint64_t ns, median_ns;		/* time of this rank; median time of the other ranks */
 };
 
@@ -108,7 +108,7 @@ struct ranks_event {
 	uint32_t thread;		/* NO_INDEX: the span belongs to a device */
 	uint32_t chain, leaf;
 	uint32_t nccl;			/* index in nccl.kernels, or NO_INDEX */
-	bool point;			/* a sample, whose time counts completely at its start */
+	bool point;			/* a sample: all of its time is counted at its start */
 };
 
 /* a launch, and the process's time before it */
@@ -127,7 +127,7 @@ struct ranks {
 	ARRAY(struct rank) ranks;	/* in order of their numbers */
 	enum rank_numbers numbers;
 	ARRAY(struct late_path) compared;	/* all compared paths, the worst first */
-	ARRAY(struct late_path) late;	/* the paths in compared that exceed the median */
+	ARRAY(struct late_path) late;	/* the paths in @compared that exceed the median */
 	ARRAY(uint32_t) stragglers;	/* indices of ranks, the worst first */
 	ARRAY(struct rank_collective) collectives;	/* all collectives, the longest waits
 							 * first */
@@ -198,7 +198,7 @@ const char *ranks__numbered(const struct ranks *r);
  */
 int ranks__write_text(const struct ranks *r, FILE *f, const struct ranks_opts *opts);
 
-/* Return: "on the GPU", "off the CPU", ...: the kind in words. */
+/* Return: the kind in words, such as "on the GPU" or "off the CPU". */
 const char *late_kind__name(enum late_kind kind);
 
 #endif /* MERGE_RANKS_H */

@@ -196,7 +196,7 @@ static const char *late__path(struct late *l, uint32_t chain, bool whole)
 	return path;
 }
 
-/* Return: the name of the work that ran, or for which a thread waited, interned; or NULL. */
+/* Return: the interned name of the work that ran, or that a thread waited for; or NULL. */
 static const char *late__leaf(struct late *l, uint32_t leaf_idx)
 {
 	const struct leaf *leaf = &l->m->leaves.v[leaf_idx];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* state.h - the state of the feature ranks, which has all communicating ranks */
+/* state.h - the state of the feature "ranks", which has all communicating ranks */
 #ifndef MERGE_RANKS_STATE_H
 #define MERGE_RANKS_STATE_H
 

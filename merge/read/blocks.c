@@ -51,8 +51,8 @@ struct blocks {
 	pthread_t thread;
 	pthread_mutex_t lock;		/* protects the members below */
 	pthread_cond_t changed;
-	uint64_t nr_filled, nr_taken;	/* number of slots that were filled, and that were taken;
-					 * the slot taken last is in use */
+	uint64_t nr_filled, nr_taken;	/* number of slots that were filled, and number of slots
+					 * that were taken; the slot taken last is in use */
 	bool stop;
 };
 

@@ -310,7 +310,8 @@ static int collect__batch(struct collect *c, const struct record_iter *outer,
 }
 
 /*
- * Sets the start time of the recording, if a recorder wrote its version. Imports have no recorder.
+ * Handles the version of a recorder: sets the start time of the recording. Imported recordings have
+ * no recorder.
  */
 static void collect__see_recorder(struct collect *c)
 {
@@ -504,7 +505,7 @@ int collect__run(struct collect *c, struct passes *passes)
 	int err;
 
 	collect__add_features(c);
-	/* This iterates over the records itself, so no other iterator may be in use here. */
+	/* reader__file_number() iterates over the records, so no iterator may be in use here. */
 	reader__file_number(r, &c->begin_ns);
 	c->begin_ns = min_t(uint64_t, c->begin_ns, r->header.start_mono_ns);
 	err = pass__run(r, passes, collect__record, c, 0, 300, &it);

@@ -43,7 +43,7 @@ struct sent {
 						 * sent no counters */
 	uint64_t allocs_ns;			/* time of the process's last memory event */
 	const struct xpu_record_counters *first;	/* counters when the recording began */
-	uint64_t baseline;			/* record_iter__place() at which @first was read */
+	uint64_t baseline;			/* the place of @first, from record_iter__place() */
 	uint64_t nr_batches;			/* number of batches that have arrived */
 	bool carried;				/* @first is from a CARRIED record; keep it */
 	bool lost;				/* earlier files lack some records */
@@ -51,7 +51,7 @@ struct sent {
 	uint64_t nr_allocs;		/* number of memory events in the recording */
 };
 
-/* The end time of a process with this pid. */
+/* The pid and the end time of a process. */
 struct exit_at {
 	uint32_t pid;
 	uint64_t exit_ns;
@@ -137,7 +137,7 @@ enum xpu_call_class found__api_class(const struct found *f, uint32_t proc, uint3
 /* Sorts f->exits. */
 void found__sort_exits(struct found *f);
 
-/* Return: the time at which the process that had @pid at @from_ns ended; UINT64_MAX if unknown. */
+/* Return: the end time of the process that had @pid at @from_ns; UINT64_MAX if unknown. */
 uint64_t found__exit_ns(const struct found *f, uint32_t pid, uint64_t from_ns);
 
 #endif /* MERGE_FOUND_H */

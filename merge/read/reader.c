@@ -379,7 +379,7 @@ static const char *mmap__check(const struct xpu_record_mmap *map)
 	return map->build_id_len <= XPU_BUILD_ID_LEN ? NULL : "MMAP build-id too long";
 }
 
-/* Return: as record__check(). */
+/* Return: the same as record__check(). */
 static const char *pysource__check(const struct xpu_record_pysource *p)
 {
 	if (!record__fits(&p->hdr, sizeof(*p),
@@ -429,8 +429,8 @@ static const char *names__check(const struct xpu_record_names *n)
 }
 
 /*
- * For each structure, these macros make a function that checks its tail according to its kind in
- * records.def.
+ * For each structure, these macros make a function that checks the structure's tail. The kind of
+ * the tail in records.def determines the check.
  */
 #define FIELD_ITEMS(nr, whose, what)						\
 	record__fits(&r->hdr, sizeof(*r), r->nr, one) ? NULL :			\

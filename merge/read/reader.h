@@ -17,8 +17,8 @@
  *
  * An iterator checks the records that it returns: each has all fixed fields of its type, every
  * count fits the record's size, and every string ends inside the record. Records are aligned to 8.
- * Unknown types, and types in a wrong place, are skipped. With unknown_too they are returned, but
- * only their headers are checked.
+ * Records of unknown types, and records in a wrong place, are skipped. With @unknown_too these
+ * records are returned, but only their headers are checked.
  *
  * If the recording consists of blocks, a record is valid only until the next record is requested;
  * reader__keep() returns a copy that stays valid longer. In a recording of blocks, a new walk ends

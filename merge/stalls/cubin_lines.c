@@ -96,18 +96,18 @@ static const char *get_string(struct cursor *c)
 	return s;
 }
 
-/* a unit of the table */
+/* a unit of the line table */
 struct unit {
 	struct cubin_lines *lines;
 	const struct xpu_cubin_lines *blob;
-	const uint8_t *table;		/* relocation offsets count from here */
+	const uint8_t *table;		/* relocation offsets are relative to this address */
 	const char *strings;		/* .debug_str */
 	size_t strings_bytes;
 	uint8_t min_length, line_range, opcode_base;
 	int8_t line_base;
 	uint8_t lengths[MAX_OPCODES];
 	size_t first_file;
-	/* the state of the line-number machine */
+	/* the state of DWARF's line-number machine */
 	size_t first_row;		/* first row of the current sequence */
 	uint32_t function, site;
 	uint64_t pc, file, line;

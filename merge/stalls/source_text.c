@@ -129,7 +129,8 @@ static void cannot_read(struct search *s, const char *path, int err)
 
 /*
  * Reads a file in the user's directories. The caller frees text->v. Return: 0, -EFBIG if the file
- * is larger than MAX_FILE, -ESTALE if the path now has another file, or another negative errno.
+ * is larger than MAX_FILE, -ESTALE if the path now leads to another file, or another negative
+ * errno.
  */
 static int read_file(const char *path, dev_t dev, ino_t ino, struct text *text)
 {

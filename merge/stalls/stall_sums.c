@@ -88,7 +88,7 @@ static size_t first_after(const struct stalls *s, const uint32_t *order, uint32_
 	return low;
 }
 
-/* Adds the time of work within a reading, cut at the times of @cut. */
+/* Adds the time of work within a reading, limited to the time range of @cut. */
 static int add_share(stall_shares_t *shares, const struct stall_cut *cut, uint32_t reading,
 		     const struct kept_work *w, uint64_t from_ns, uint64_t to_ns)
 {
@@ -109,8 +109,8 @@ static int add_share(stall_shares_t *shares, const struct stall_cut *cut, uint32
 }
 
 /*
- * Adds the time of work within the readings of its launch, and within its function's readings
- * without a launch.
+ * Adds the time of work to the readings of the work's launch, and to readings of the function that
+ * have no launch and overlap with the work.
  */
 static int add_work(stall_shares_t *shares, const struct stalls *s, const uint32_t *order,
 		    const struct stall_cut *cut, uint32_t function, const struct kept_work *w)
@@ -409,8 +409,8 @@ static uint64_t covered(const struct stall_span *v, size_t nr, const struct stal
 }
 
 /*
- * Sums how much of the kernels' time has samples. Kernels that the filter leaves out do not count.
- * Return: 0 or -ENOMEM.
+ * Sums up the time of kernels, and the part of this time that has samples. Kernels that the filter
+ * leaves out are not counted. Return: 0 or -ENOMEM.
  */
 static int sum_covered(struct stall_sums *s, const struct stalls *stalls, const struct model *m,
 		       const struct kept_work *works, size_t nr_works)

@@ -29,14 +29,14 @@ struct stall_reading {
 					 * late */
 	uint32_t function;		/* index in functions */
 	uint32_t correlation_id;	/* correlation id of the launch; 0: unknown */
-	size_t first, nr;		/* its range in counts */
+	size_t first, nr;		/* the reading's range in stalls.counts */
 	uint64_t samples;
 };
 
 /* a kernel in one context of a process */
 struct stall_function {
 	uint32_t proc, context;
-	const char *name;		/* interned; as in the leaves of kernels */
+	const char *name;		/* interned; the same name as in the kernel's leaf */
 };
 
 /* a time for which samples of all kernels of a context exist */

@@ -11,7 +11,7 @@
 #include "stalls/stall_rows.h"
 #include "write/section.h"
 
-/* a place in a kernel, summed over all GPUs */
+/* a place in a kernel, with its samples on all GPUs together */
 struct stall_row {
 	const char *kernel, *place;	/* interned */
 	const char *reason;		/* the most frequent reason */

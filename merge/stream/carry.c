@@ -79,7 +79,8 @@ struct carried_path {
 
 /* The mappings of one program image in a process. */
 struct carried_image {
-	struct records events;		/* MMAP records; after an exec, its COMM precedes them */
+	struct records events;		/* MMAP records; after an exec, the COMM of the exec
+					 * precedes the MMAP records */
 	uint32_t nr_maps;
 	uint64_t ended_in;		/* 0: the image still runs */
 };
@@ -677,8 +678,9 @@ int carry__record(struct carry *c, const struct xpu_record *rec)
 }
 
 /*
- * Stores the counters of a process. The counters with the fewest batches are the first counters. If
- * xpuload attached to the process, the first counters include everything that was sent before.
+ * Stores the counters of a process. The counters with the smallest nr_batches are the first
+ * counters. If xpuload attached to the process, the first counters include everything that the
+ * process sent before them.
  */
 static void process__counters(struct carried_process *p, const struct xpu_record_counters *rec)
 {
@@ -849,7 +851,7 @@ static void process__write_counters(const struct carried_process *p, struct outf
 	r->first.nr_batches = p->safe.nr_batches;
 	if (!attached || !p->has_counters)
 		return;
-	/* Add the counts from before the recording, except for the batch that reported them. */
+	/* Add the counts from before the recording, but not the batch with these counts. */
 	r->first.nr_launches += p->first.nr_launches;
 	r->first.nr_kernels += p->first.nr_kernels + p->first.nr_memcpys + p->first.nr_memsets;
 	r->first.nr_calls += p->first.nr_calls;

@@ -37,7 +37,8 @@ struct held_launch {
 		struct held_work *works;	/* for HELD_WORKS: the records, newest first */
 	};
 	uint32_t path_id, thread_id, range_id;
-	uint16_t age;			/* number of files begun since the last write or addition */
+	uint16_t age;			/* number of files begun since the entry was last written or
+					 * got a record */
 	uint8_t state;			/* enum held_state */
 	uint8_t api;
 };
@@ -456,7 +457,7 @@ static int held__note_begin(struct held *h, uint64_t time_ns)
 	return array_push(&h->begins_ns, time_ns);
 }
 
-/* Return: the age in files at which an entry is older than @ns; at least 2 */
+/* Return: the age, as a number of files, from which on an entry is older than @ns; at least 2 */
 static uint32_t held__age(const struct held *h, uint64_t time_ns, uint64_t ns)
 {
 	size_t i = h->begins_ns.nr;

@@ -24,7 +24,8 @@
 
 #define JOURNAL_BLOCK	(sizeof(struct xpu_record_block) + 2 * XPU_BLOCK_MAX)	/* a packed block */
 
-#define JOURNAL_FILES	16		/* number of latest files; some may still lack profiles */
+#define JOURNAL_FILES	16		/* number of latest files in the journal; profiles of some
+					 * files may still be missing */
 
 /*
  * journal__commit() changes these members together, because a kill may come between any two
@@ -71,7 +72,8 @@ struct journal {
 };
 
 /*
- * Opens the journal. @fd: an empty memory file, the journal of an earlier program, or -1
+ * Opens the journal. @fd: an empty memory file, or the journal of an earlier program; -1: there is
+ * no journal
  * Return: 0 or a negative errno.
  */
 int journal__open(struct journal *j, int fd);

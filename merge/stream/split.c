@@ -178,8 +178,8 @@ static int split__failed(struct split *s, int err)
 }
 
 /*
- * Counts the lost records of a file that could not be written. @launches: number of launches that
- * it lacks
+ * Counts the lost records of a file that could not be written. @launches: number of launches among
+ * the lost records
  */
 static void split__count_lost(struct split *s, uint64_t launches)
 {
@@ -653,7 +653,7 @@ static uint32_t split__skip(struct split *s)
 	return gone;
 }
 
-/* Reads one block. Return: 1; 0 at the end, or if no block starts here; or a negative errno. */
+/* Reads one block. Return: 1, 0 at the end or if no block starts here, or a negative errno. */
 static int split__try_block(struct split *s, struct xpu_record_block *h)
 {
 	const uint8_t *block = s->journal.head->block;
@@ -745,8 +745,7 @@ static int split__define_batch(struct split *s, const struct record_iter *outer,
 }
 
 /*
- * Processes @bytes bytes of records: definitions, and records that features keep. Return: 0 or
- * -ENOMEM.
+ * Takes @bytes bytes of records: definitions, and records that features keep. Return: 0 or -ENOMEM.
  */
 static int split__define(void *ctx, size_t bytes)
 {

@@ -348,7 +348,7 @@ static bool frame__is_static_cudart(const struct frame *f)
 
 /*
  * Return: whether the frame is the statically linked API function itself. A program may have its
- * own functions called cudaSomething, so only functions that the shim watches count.
+ * own functions called cudaSomething, so only the API functions that the shim watches are accepted.
  */
 static bool frame__is_static_api(const struct frame *f)
 {
@@ -412,7 +412,10 @@ static size_t callchain__trim(const struct chain_frame *v, size_t nr, const stru
 	return i;
 }
 
-/* Return: whether @f is in the interpreter: in its own file, or in a program that contains it. */
+/*
+ * Return: whether @f is a frame of the Python interpreter, which has its own file or is part of a
+ * program.
+ */
 static bool frame__is_interpreter(const struct frame *f)
 {
 	static const char *const prefixes[] = {
@@ -514,7 +517,7 @@ static const struct frame *callchains__line(struct callchains *c, const struct c
 	return callchains__frame(c, name, cf->f->dso, inlined || cf->f->symbolized);
 }
 
-/* Copies a place's lines in the recording to @v. Return: the number of lines. */
+/* Copies the recorded lines of a place to @v. Return: the number of lines. */
 static int callchains__recorded_lines(struct callchains *c, const struct recorded_place *place,
 				      struct srcline *v)
 {

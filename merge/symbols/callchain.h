@@ -78,16 +78,13 @@ struct callchains {
 	enum python_style python_style;
 	/* Looks up a code object of the process whose path is being resolved; may be NULL. */
 	bool (*pycode)(void *ctx, uint32_t id, struct pycode *code);
-	/*
-	 * Returns the name of generated code in the image's process, or NULL. The pointer may be
-	 * NULL.
-	 */
+	/* If not NULL, returns the name of generated code in the image's process, or NULL. */
 	const char *(*jit)(void *ctx, const struct image *image, bool ran_before, uint64_t addr);
 	const struct kallsyms *kallsyms;	/* owned by the caller; NULL: kernel functions have
 						 * no names */
 	/*
-	 * Returns a string of the process whose path is being resolved, or NULL. The pointer may be
-	 * NULL.
+	 * Returns a string of the process whose path is being resolved, or NULL. This function
+	 * pointer may itself be NULL.
 	 */
 	const char *(*string)(void *ctx, uint32_t id);
 	void *lookup_ctx;

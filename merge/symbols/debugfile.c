@@ -55,7 +55,7 @@ static char *try_perf_cache(const char *dir, const char *hex, const uint8_t *id,
 				   want == WANT_DEBUG ? "debug" : "elf"), id, len, f);
 }
 
-/* Return: the path of a directory below the value of @env, such as $HOME; or NULL. */
+/* Return: the path of @sub in the directory that @env names, for example in $HOME; or NULL. */
 static char *user_dir(const char *env, const char *sub)
 {
 	const char *dir = getenv(env);

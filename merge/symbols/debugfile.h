@@ -47,9 +47,9 @@ char *symbol_paths__open_build_id(const struct symbol_paths *p, const uint8_t *i
 /**
  * symbol_paths__open_debuglink - find the file that a .gnu_debuglink section names
  * @p: where to search
- * @path: path of the file
- * @main: the file
- * @f: opened
+ * @path: path of the file with the section
+ * @main: the file with the section
+ * @f: set to the file that was found, opened
  *
  * Return: like symbol_paths__open_build_id().
  */

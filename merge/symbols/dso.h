@@ -103,7 +103,7 @@ struct dso {
 	const char *file_path;	/* the path at which the file was found; NULL: in memory only */
 	struct elf_file debug;	/* the file with the symbols that were stripped off, if found */
 	const char *debug_path;
-	uint64_t debug_bias;	/* add this to addresses of debug to get addresses of file */
+	uint64_t debug_bias;	/* add this to an address in @debug to get the address in @file */
 	const char *no_lines;	/* why the file's source lines could not be read */
 	struct symtab symtab;
 	extents_t extents;	/* extents of functions without a name; read on first use */

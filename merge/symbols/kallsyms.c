@@ -18,7 +18,7 @@ static int ksym__cmp(const void *va, const void *vb)
 	const struct xpu_record_ksym *a = *(const struct xpu_record_ksym *const *)va;
 	const struct xpu_record_ksym *b = *(const struct xpu_record_ksym *const *)vb;
 
-	/* If records have equal starts, the first in the file counts. */
+	/* If records have the same start, kallsyms__find() uses the first of them in the file. */
 	return cmp3(a->start, b->start) ?: cmp3(b, a);
 }
 

@@ -61,9 +61,9 @@ size_t line_reader__find(struct line_reader *r, uint64_t vaddr, struct line_fram
 		    vaddr - bfd_section_vma(sec) < bfd_section_size(sec))
 			break;
 	/*
-	 * Pass no symbols: if DWARF has no linkage name for the innermost, inlined function,
-	 * binutils 2.40 would give it the name of the symbol. The table is empty, not NULL, because
-	 * with NULL libbfd does not read compressed sections.
+	 * Pass an empty table of symbols: with symbols, binutils 2.40 would give the innermost,
+	 * inlined function the name of the symbol if DWARF has no linkage name for the function.
+	 * The table is not NULL, because with NULL libbfd does not read compressed sections.
 	 */
 	if (!sec || !max ||
 	    !bfd_find_nearest_line(r->bfd, sec, no_symbols, vaddr - bfd_section_vma(sec), &file,

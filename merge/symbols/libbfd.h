@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * libbfd.h - source lines and inlined functions, by DWARF
+ * libbfd.h - reads source lines and inlined functions from DWARF
  *
  * Only this and demangle.h use libbfd: its API changes between binutils releases, and its license
  * makes xpumerge GPL-3.0-or-later. It may crash or hang on damaged DWARF, so a separate process

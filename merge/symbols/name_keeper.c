@@ -101,7 +101,7 @@ int name_keeper__add_stack(struct name_keeper *k, const struct xpu_record_stack 
 	size_t nr_stacks = k->stacks.stacks.nr;
 	const struct recorded_stack *last = nr_stacks ? &k->stacks.stacks.v[nr_stacks - 1] : NULL;
 
-	/* Threads often have one stack several times in a row. */
+	/* A thread often has the same stack several times in a row. */
 	if (last && last->nr == nr &&
 	    !memcmp(k->stacks.words.v + last->first, frames, nr * sizeof(*frames))) {
 		s.first = last->first;
@@ -187,7 +187,7 @@ struct names_writer {
 	uint32_t nr;
 };
 
-/* Return: where to write @bytes more; NULL if memory is short. */
+/* Return: where to write the next @bytes bytes; NULL if memory is short. */
 static uint8_t *name_keeper__room(struct name_keeper *k, size_t bytes)
 {
 	return array_reserve(&k->data, k->data.nr + bytes) ? NULL : k->data.v + k->data.nr;
@@ -342,7 +342,7 @@ static int name_keeper__put_chain(struct name_keeper *k, const struct recorded_s
 	return err;
 }
 
-/* The chains of a record, with their words as keys. */
+/* An entry of the hash table of a record's chains; the key is the words of the chain. */
 struct chain_entry {
 	UT_hash_handle hh;
 	uint32_t number;

@@ -43,8 +43,8 @@ struct name_keeper {
 	ARRAY(const struct dso_key *) generated;	/* keys that the keeper made */
 	ARRAY(struct recorded_line) lines;
 	uint64_t bytes;			/* size of the records, at most RECORDED_NAMES_MAX */
-	uint64_t nr_places, nr_cut;	/* number of all places and stacks, and of those dropped
-					 * beyond RECORDED_NAMES_MAX */
+	uint64_t nr_places, nr_cut;	/* number of all places and stacks; number of places and
+					 * stacks dropped beyond RECORDED_NAMES_MAX */
 	uint64_t nr_left;		/* call paths and source lines that were not looked up in
 					 * time */
 	int err;			/* the first error of write() */

@@ -48,7 +48,7 @@ static bool recorded_names__admit(struct recorded_names *n, const struct xpu_rec
 	return true;
 }
 
-/* Return: the file with that key, added if it is missing; NULL if memory is short. */
+/* Return: the file with @key, which is added if it is missing; NULL if memory is short. */
 static struct recorded_file *recorded_names__file(struct recorded_names *n,
 						  const struct dso_key *key, size_t bytes)
 {
@@ -252,7 +252,7 @@ int recorded_names__add_stacks(struct recorded_names *n, const struct xpu_record
 
 /* ---- looking up ------------------------------------------------------------------------------ */
 
-/* Of two equal places, the one with lines comes first. */
+/* Of two places with the same offset, the place that has lines comes first. */
 static int compare_places(const void *a, const void *b, void *ctx)
 {
 	const struct recorded_place *p = a, *q = b;

@@ -47,7 +47,7 @@ struct recorded_stack {
 
 struct recorded_file;
 
-/* Zero it to start. */
+/* All members are zero at the start. */
 struct recorded_names {
 	struct recorded_file *files;
 	ARRAY(struct recorded_line) lines;

@@ -157,7 +157,7 @@ void srclines__exit(struct srclines *s)
 	srclines__stop(s);
 }
 
-/* Starts the reading process. Return: 0 or -errno. */
+/* Starts the child process that looks up source lines. Return: 0 or -errno. */
 static int srclines__start(struct srclines *s)
 {
 	int fd[2], err;

@@ -47,8 +47,8 @@ void srclines__exit(struct srclines *s);
  * @s: the reader
  * @dso: a loaded file; @dso->no_lines is set if its DWARF cannot be read
  * @vaddr: an address of the file
- * @v: room for SRCLINE_MAX, filled with the innermost inlined function first, the function that is
- *	not inlined last
+ * @v: room for SRCLINE_MAX; filled with functions, from the innermost inlined function out to the
+ *	function that is not inlined
  *
  * Return: the number of entries, 0 if nothing is known.
  */

@@ -290,7 +290,7 @@ static int candidate__rank(const struct symtab_candidate *c)
 /* Return: how clearly a name is meant only for use inside a library. */
 static int name__internal(const char *name)
 {
-	/* The compiler gives such a name, f.localalias, to a function that already has a name. */
+	/* The compiler gives some functions a second name, such as f.localalias. */
 	if (name[strcspn(name, ".@")] == '.')
 		return 2;
 	/* glibc uses this name for its own calls of a function that it exports. */

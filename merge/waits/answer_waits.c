@@ -85,7 +85,7 @@ struct waits_line {
 	char whom[64];
 };
 
-/* Prints to a member of struct waits_line, safe for a terminal. */
+/* Prints text to a member of struct waits_line. The text is escaped for a terminal. */
 #define PUT(to, ...)						\
 do {								\
 	char raw_[sizeof(to)];					\

@@ -155,7 +155,7 @@ static int waits__placed(void *state, struct second_pass *p, const struct placed
 
 /*
  * Return: whether a sample's time counts as waiting: a thread may spin in a call that waits for a
- * GPU. Until waits__share() knows which calls are waits, all of them count.
+ * GPU. Until waits__share() knows which calls are waits, all calls count as waits.
  */
 static bool waits__owns_sample(void *state, uint32_t thread_id, uint64_t time_ns)
 {

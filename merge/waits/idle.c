@@ -87,7 +87,7 @@ static uint64_t idles__stretch_end(const struct idles *i, uint64_t time_ns)
 	return time_ns < i->begin_ns ? i->begin_ns : time_ns < i->end_ns ? i->end_ns : UINT64_MAX;
 }
 
-/* Sorts the spans and joins spans of one stretch that are less than IDLE_MIN_NS apart. */
+/* Sorts the spans. Joins spans in the same stretch if they are less than IDLE_MIN_NS apart. */
 static void spans__compact(const struct idles *idles, struct idle_spans *spans)
 {
 	size_t i, nr = 0;

@@ -48,8 +48,8 @@ struct idle_gpu {
 	uint64_t from_ns, to_ns;	/* from the beginning of the first work to the end of the
 					 * last work, cut at idles.begin_ns and end_ns */
 	uint64_t busy_ns;		/* time in which at least one piece of work ran */
-	uint64_t nr_gaps;		/* number of gaps of IDLE_MIN_NS or more that began in this
-					 * time */
+	uint64_t nr_gaps;		/* number of gaps of IDLE_MIN_NS or more that began between
+					 * from_ns and to_ns */
 };
 
 struct idle_span;

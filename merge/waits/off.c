@@ -58,7 +58,7 @@ static void thread_time__mend(struct xpu_thread_time *t)
 
 /*
  * off__where - find which thread was off the CPU, and where
- * @at: its time is set; the other members are filled in
+ * @at: the caller has set the time; this function sets the other members
  * @leaf: set to the leaf of the kind
  *
  * Return: 1; 0 if the record is invalid or does not pass the filter; or -errno.
@@ -273,8 +273,8 @@ static int wait__when(void *ctx, const struct wait *wait, uint32_t device_leaf,
 }
 
 /*
- * Adds a wait's share for one leaf. waits__share() calls it. The whole share counts at the wait's
- * start.
+ * Adds the share that one leaf has in a wait. The whole share is counted at the start of the wait.
+ * waits__share() calls this function.
  */
 static int wait__share(void *ctx, const struct wait *wait, uint32_t device_leaf, uint64_t ns,
 		       uint64_t part_ns)

@@ -24,8 +24,8 @@ struct waits_state {
 	ARRAY(const struct xpu_record_wait *) wait_records;
 	ARRAY(const struct xpu_record_account *) account_records;
 	struct waits waits;
-	bool shared;			/* waits__share() was called, so the waits that count are
-					 * known */
+	bool shared;			/* waits__share() was called, so it is known which waits
+					 * count */
 	/* gaps in all recordings */
 	struct idles idles;
 	ARRAY(struct thread_account) accounts;
@@ -34,7 +34,7 @@ struct waits_state {
 					 * the filter cut sums of short times */
 };
 
-/* Return: the state of the model; if it has no times, an empty state. */
+/* Return: the state of the model; if the model has no times, an empty state. */
 const struct waits_state *waits_state__of(const struct model *m);
 
 /* Adds a time in which a thread waited for a GPU. Return: 0 or -ENOMEM. */

@@ -22,8 +22,8 @@ struct piece {				/* a piece of device work */
 	uint64_t start_ns, end_ns;
 	uint32_t leaf;
 	uint32_t stream;
-	uint32_t not_for;		/* index of the wait in this work's launch, if the launch
-					 * does not wait for this work; or NO_INDEX */
+	uint32_t not_for;		/* index of a wait inside this work's launch that is not
+					 * for this work; or NO_INDEX */
 };
 
 struct wait_group {

@@ -80,7 +80,7 @@ const struct wait *waits__at(const struct waits *w, uint32_t thread_id, uint64_t
 /* Takes the results of waits__share(). The functions return 0, or -errno to stop waits__share(). */
 struct waits_listener {
 	const struct filter *filter;	/* may be NULL */
-	uint64_t start_ns;		/* the filter's times count from this time */
+	uint64_t start_ns;		/* the filter's times are counted from this time */
 	/*
 	 * Called once for each leaf that has a share of a wait. @part_ns: the share's part that
 	 * passes the filter.
@@ -92,7 +92,7 @@ struct waits_listener {
 	void *ctx;
 };
 
-/* Divides the time of all waits. Return: 0, -ENOMEM or the error of a function. */
+/* Divides the time of all waits. Return: 0, -ENOMEM or the error of a function of @listener. */
 int waits__share(struct waits *w, const struct waits_listener *listener);
 
 #endif /* MERGE_WAITS_H */

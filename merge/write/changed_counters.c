@@ -12,8 +12,8 @@
 #include "write/student_t.h"
 
 #define LEAST_ERROR	1e-6		/* minimum relative error that is assumed */
-#define CHANCE		0.0027		/* a change counts if it is less probable by chance: three
-					 * standard errors of a normal distribution */
+#define CHANCE		0.0027		/* a change counts if its probability by chance is lower:
+					 * three standard errors of a normal distribution */
 #define CELL		48
 #define JSON_DIGITS	6
 
@@ -73,13 +73,13 @@ static double mean_of(const struct counter_side *s)
 	return s->nr ? s->sum / s->nr : NAN;
 }
 
-/* Return: the standard error of the mean that follows from the recordings' own errors. */
+/* Return: the standard error of the mean, computed from the recordings' own errors. */
 static double own_error(const struct counter_side *s)
 {
 	return fmax(sqrt(s->errors) / s->nr, fabs(mean_of(s)) * LEAST_ERROR);
 }
 
-/* Return: the standard error of the mean that follows from the spread of the values. */
+/* Return: the standard error of the mean, computed from the spread of the values. */
 static double spread_of(const struct counter_side *s)
 {
 	double mean = mean_of(s);
@@ -100,7 +100,8 @@ static double square(double x)
 
 /*
  * Return: the degrees of freedom of the error of a change, by Welch and Satterthwaite. The spread
- * of few values is a poor estimate. The own errors of recordings count as exact.
+ * of few values is a poor estimate. An error that follows from the errors of the values counts as
+ * exact.
  */
 static double freedom_of(const struct changed_counter *v)
 {

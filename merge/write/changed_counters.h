@@ -25,7 +25,7 @@ struct json_out;
 
 struct counter_side {
 	uint32_t nr;			/* number of recordings in which the value is known */
-	double sum, squares, errors;	/* sums of the values, squares, squared errors */
+	double sum, squares, errors;	/* sums: of values, of squared values, of squared errors */
 	double ns;			/* the time of the kernel */
 };
 
@@ -42,7 +42,8 @@ struct changed_counters {		/* starts zeroed */
 	struct idmap by_name;
 	ARRAY(struct changed_counter) list;
 	/*
-	 * changed_counters__find() leaves only the changed counters in list, and sets these members
+	 * changed_counters__find() leaves only the changed counters in @list, and sets the members
+	 * below.
 	 */
 	size_t nr_compared;		/* counters of both sides, whether they changed or not */
 	size_t nr_unknown;		/* counters that one side does not know */
@@ -53,7 +54,7 @@ struct changed_counters {		/* starts zeroed */
 /* Adds the counters of a recording's kernels. Return: 0 or -ENOMEM. */
 int changed_counters__add(struct changed_counters *c, const struct session *s, unsigned int side);
 
-/* Finds the counters that changed. Counters of kernels that take most time come first. */
+/* Finds the counters that changed. Counters of the kernels with the most time come first. */
 void changed_counters__find(struct changed_counters *c);
 
 /*

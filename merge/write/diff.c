@@ -250,8 +250,8 @@ static void format_change(char buf[CELL], const struct row *row)
 }
 
 /*
- * Whether a frame is a launch function. The text leaves these out, because most paths end in a
- * launch function.
+ * Whether a frame is a launch function. The text leaves out launch functions, because most paths
+ * end in a launch function.
  */
 static bool is_launch(const char *name)
 {
@@ -349,7 +349,7 @@ static void diff__describe(const struct diff *d, char *buf, size_t size)
 			 "number of launches" : "total");
 }
 
-/* Prints the counters of kernels that changed. Return: 0 or -ENOMEM. */
+/* Prints the kernels' counters that changed. Return: 0 or -ENOMEM. */
 static int print_counters(const struct diff *d, FILE *f, const struct diff_text *o)
 {
 	struct changed_counters counters = { 0 };

@@ -2,9 +2,9 @@
 /*
  * diff.h - two recordings, compared by names
  *
- * Call paths of A and B are equal if they read alike: pids, hosts and addresses may differ. Devices
- * are told apart only if struct diff_opts.by includes them. The sums are compared: device time, the
- * count of device records, or bytes.
+ * Call paths of A and B are equal if their names are equal: pids, hosts and addresses may differ.
+ * Devices are told apart only if struct diff_opts.by includes them. The compared values are sums:
+ * device time, the count of device records, or bytes.
  */
 #ifndef MERGE_DIFF_H
 #define MERGE_DIFF_H
@@ -64,8 +64,8 @@ struct diff_text {
 };
 
 /*
- * Writes the kernels, the other device work and the call paths that changed most, and the counters
- * of kernels that changed. Return: like diff__write_folded().
+ * Writes the kernels, the other device work and the call paths that changed most. Also writes the
+ * changed counters of kernels. Return: like diff__write_folded().
  */
 int diff__write_text(const struct diff *d, FILE *f, const struct diff_text *o);
 

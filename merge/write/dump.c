@@ -691,7 +691,7 @@ static void dump__record(struct dump *d, const struct record_iter *it, const str
 	putc('\n', d->f);
 }
 
-/* Prints the records inside a batch. @base: the batch's offset, as @offset of dump__record() */
+/* Prints the records inside a batch. @offset: the batch's offset, counted as in dump__record() */
 static void dump__batch(struct dump *d, const struct record_iter *outer,
 			const struct xpu_record_batch *batch, uint64_t offset)
 {

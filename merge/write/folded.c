@@ -234,7 +234,7 @@ static int line__cmp(const void *va, const void *vb)
 	return strcmp(a->text, b->text);
 }
 
-/* Return: the line's value in the unit, rounded to the nearest, halves up. */
+/* Return: the line's value in the unit, rounded to the nearest integer; halves are rounded up. */
 static uint64_t line_sum__value(const struct line_sum *line, const struct folded_opts *opts,
 			    uint32_t freq_hz)
 {

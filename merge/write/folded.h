@@ -117,8 +117,8 @@ typedef ARRAY(char) folded_text_t;
 uint32_t folded__nr_roots(const struct session *s, const struct aggregate *a, enum by by);
 
 /*
- * Appends the root frame with the index @nr that shows @by for @a, escaped as in lines, without a
- * NUL. Return: 0 or -ENOMEM.
+ * Of the root frames that show @by for @a, appends the frame with index @nr. The text is escaped as
+ * in the lines of the format, and no NUL is added. Return: 0 or -ENOMEM.
  */
 int folded__put_root(folded_text_t *buf, const struct session *s, const struct aggregate *a,
 		     enum by by, uint32_t nr);

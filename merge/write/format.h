@@ -108,7 +108,7 @@ struct named_format {
 	const struct format *format;
 };
 
-/* The formats of lib/formats.h, in its order; an entry without a name ends them. */
+/* The formats of lib/formats.h, in the same order. The last entry has no name. */
 extern const struct named_format formats[];
 
 /* Return: the format called @name, or NULL. */

@@ -43,7 +43,7 @@ static const char *const verdict_names[] = {
 	[GATE_UNKNOWN] = "unknown",
 };
 
-/* Whether values of a kind are divided by all launches of the recording. */
+/* Whether values of a kind are divided by the number of all launches of the recording. */
 static bool is_for_each_launch(uint32_t kind)
 {
 	return kind >= GATE_CPU;
@@ -173,7 +173,7 @@ static int value__cmp(const void *va, const void *vb)
 	       cmp3(a->recording, b->recording) ?: cmp3(b->ns, a->ns);
 }
 
-/* Adds up the values of each recording that have equal keys, such as values of one function. */
+/* Adds up values with equal keys within each recording, such as the values of one function. */
 static void unite_values(struct gate *g)
 {
 	size_t i, nr = 0;
@@ -189,8 +189,8 @@ static void unite_values(struct gate *g)
 		to->ns += from->ns;
 		to->nr += from->nr;
 		if (strcmp(to->path, from->path))
-			strcpy(to->path, to->key);	/* the values are of several lines, so the
-							 * path names no line */
+			strcpy(to->path, to->key);	/* the values belong to several lines of
+							 * code, so the path names no line */
 		free(from->key);
 		free(from->path);
 	}

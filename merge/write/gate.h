@@ -67,10 +67,10 @@ struct gate {
 /* Adds a processed recording. Return: 0 or -ENOMEM. The caller calls gate__exit() at the end. */
 int gate__add(struct gate *g, const struct session *s, unsigned int side);
 
-/* Judges, once all recordings are added. Return: 0 or -ENOMEM. */
+/* Judges the paths, after all recordings were added. Return: 0 or -ENOMEM. */
 int gate__judge(struct gate *g);
 
-/* Whether B is slower, or, with unknown noise, slower by more than fail_over. */
+/* Whether B is slower. If the noise is unknown: whether B is slower by more than fail_over. */
 bool gate__fails(const struct gate *g);
 
 /* Prints the verdict and at most @max_rows changes; 0: all. Return: 0 or -ENOMEM. */

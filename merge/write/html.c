@@ -49,8 +49,8 @@ static void print_u64(struct json_out *j, const char *key, uint64_t n)
 typedef void (*line_fn)(struct json_out *j, char *line);
 
 /*
- * Calls @print for each line of @text; @print may change the line. Each is printed on its own line
- * of the JSON text.
+ * Calls @print for each line of @text; @print may change the line. The output of each call is on
+ * its own line of the JSON text.
  */
 static void for_each_line(struct json_out *j, char *text, line_fn print)
 {
@@ -276,7 +276,7 @@ static void print_frames(struct json_out *j, const struct tree *t)
 	json_out__close(j, '}');
 }
 
-/* Prints the nodes, without the root, which every page has. */
+/* Prints all nodes except the root, because every page has a root. */
 static void print_nodes(struct json_out *j, const struct tree *t)
 {
 	size_t i;
@@ -846,8 +846,8 @@ static int page__add_rest(struct page *page, const struct session *s)
 }
 
 /*
- * Makes the tree's cells. If they are too many, makes them again, with owners that have fewer
- * properties.
+ * Makes the tree's cells. If there are too many cells, makes the cells again, with owners that have
+ * fewer properties.
  */
 static int page__make(struct page *page, const struct html_side *sides, unsigned int nr,
 		      const struct by_list *by)

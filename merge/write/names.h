@@ -22,8 +22,8 @@ struct names_result {
  * @opts: where to find files
  * @whole: write a copy of the recording with the names; false: write only the names, to append
  * them to the recording
- * @is_over: polled often; true ends the look-up early, and the names found so far are written; may
- * be NULL
+ * @is_over: polled often; may be NULL. If it returns true, the look-up ends early, and the names
+ * found so far are written
  * @msgs: gets messages about files and the recording
  *
  * An error of @f stays in its error flag. Return: 0 or -ENOMEM.

@@ -453,8 +453,8 @@ static key_value_msg *otlp__key_value(struct otlp *o, const char *key, const cha
 }
 
 /*
- * Return: the name of a label in OpenTelemetry's conventions, or the label's own name if they have
- * no name for it.
+ * Return: the name of a label in OpenTelemetry's conventions, or the label's own name if the
+ * conventions lack this label.
  */
 static const char *label__attribute(uint32_t label)
 {

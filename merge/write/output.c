@@ -59,7 +59,7 @@ static void output__deflate(struct output *o, const char *buf, size_t size, int 
 	int ret = Z_OK;
 
 	o->gzip->next_in = (unsigned char *)buf;
-	o->gzip->avail_in = size;		/* fits: less than the stream's buffer */
+	o->gzip->avail_in = size;		/* fits: @size is less than the stream's buffer */
 	do {
 		o->gzip->next_out = packed;
 		o->gzip->avail_out = sizeof(packed);

@@ -40,7 +40,7 @@ struct page_events {
 	ARRAY(struct spent) spent;
 	holes_t holes;			/* in order of time, disjoint */
 	uint64_t nr_left_out;
-	ARRAY(struct missing) missing;	/* for each aggregate: its sums */
+	ARRAY(struct missing) missing;	/* for each aggregate: the sums of its events in holes */
 };
 
 /* ---- which events are kept ------------------------------------------------------------------ */
@@ -178,7 +178,7 @@ static void holes__unite(holes_t *holes)
 	holes->nr = nr + 1;
 }
 
-/* Makes holes of the intervals with most events, so that MAX_EVENTS events remain. */
+/* Turns the intervals with the most events into holes, until MAX_EVENTS events remain. */
 static int holes__dig(struct page_events *e)
 {
 	struct density *d = calloc(1, sizeof(*d));
@@ -338,7 +338,8 @@ struct seen_call {
 	uint64_t key;			/* JOIN_KEY(), or 0 */
 	uint32_t kind;			/* index in calls */
 	uint32_t track;
-	uint32_t order;			/* index in seen; once the call is written, its number */
+	uint32_t order;			/* index in @seen; after the call is written, the call's
+					 * number */
 };
 
 /* a name and a call path, which many calls may share */
@@ -637,7 +638,7 @@ struct work_track {
 	struct columns columns;
 	uint32_t last_number;
 	struct idmap last;		/* maps (track, index in calls) to the last value written
-					 * for such a call */
+					 * on this track for this call */
 };
 
 static struct last_work *writer__last(struct events_writer *w, uint32_t cell)
@@ -678,7 +679,7 @@ static int write_shape(struct events_writer *w, struct work_track *track,
 	return bytes__put(&track->columns.v[5], before == number ? 0 : number + 1);
 }
 
-/* Writes the start of work, relative to its call or to the previous work, and its duration. */
+/* Writes the duration of work, and its start relative to its call or to the previous work. */
 static int write_span(struct events_writer *w, struct work_track *track,
 		      const struct device_event *e, const struct seen_call *call)
 {

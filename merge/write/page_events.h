@@ -30,13 +30,14 @@
  *
  *	calls	difference of start; duration; index among the tracks of calls; index in calls;
  *		difference of correlation ID
- *	work	start, minus the end of the previous event or the start of its call, whichever is
- *		later; duration, minus the last duration of its cell in this track (at most
- *		UINT32_MAX, at first 0); (cell + 1) * 2, plus 1 if the work began before --from,
- *		or 0 if this sum equals the last sum in this track for a call with the same track
- *		and the same index in calls; difference of the number of the work's call; for copies
- *		and sets only: bytes; for kernels only: 0 if the cell's last kernel in this track
- *		had the same shape, otherwise 1 + the number of the shape (numbers begin at 1)
+ *	work	start, minus the end of the previous event or the start of the work's call,
+ *		whichever is later; duration, minus the previous duration of the same cell in this
+ *		track (at most UINT32_MAX, at first 0); (cell + 1) * 2, plus 1 if the work began
+ *		before --from (instead, 0 if this track's previous work whose call has the same
+ *		track and the same index in calls has the same sum); difference of the number of
+ *		the work's call; for copies and sets only: bytes; for kernels only: 0 if the cell's
+ *		previous kernel in this track had the same shape, otherwise 1 + the number of the
+ *		shape (numbers begin at 1)
  *	spent	start, minus the end of the previous event; length; cell + 1; number of activities
  *		that began there; time minus length
  *

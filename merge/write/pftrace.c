@@ -57,8 +57,8 @@ struct msg {
 };
 
 /*
- * the arrows from one launch, except the first; each arrow needs an ID of its own, because a flow
- * leads through all events that have its ID
+ * the arrows from one launch, except the first arrow; each arrow needs its own ID, because a flow
+ * connects all events that have the same ID
  */
 struct fan {
 	uint32_t nr;
@@ -344,8 +344,8 @@ static uint64_t pftrace__shape(struct pftrace *p, uint32_t idx)
 }
 
 /*
- * Interns the mapping of a frame. The format requires a mapping; a frame without a file has
- * [unknown].
+ * Interns the mapping of a frame. The format requires a mapping, so a frame without a file gets the
+ * mapping [unknown].
  */
 static uint32_t pftrace__mapping(struct pftrace *p, const struct dso *dso)
 {

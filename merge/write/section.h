@@ -51,8 +51,8 @@ struct section {
 					 * rows */
 
 	/*
-	 * Says which option records such rows, for the message about a recording without such
-	 * rows; or NULL.
+	 * For a message about a recording that has no rows for this table: a text that says which
+	 * option records such rows; or NULL.
 	 */
 	const char *from;
 	/*
@@ -116,8 +116,8 @@ int section_rows__times(const struct section_rows *rows, const struct stats *ns,
 	}
 
 /*
- * These find the first row of a table: its name or call path, and its "time %". *@name or *@path is
- * NULL if the table has no rows; the caller frees *@path. Return: 0 or -ENOMEM.
+ * These functions find the name or call path of a table's first row, and the "time %" of this row.
+ * *@name or *@path is NULL if the table has no rows; the caller frees *@path. Return: 0 or -ENOMEM.
  */
 int kernels__largest(const struct session *s, const char **name, uint64_t *permille);
 int launch_sites__largest(const struct session *s, char **path, uint64_t *permille);

@@ -216,7 +216,7 @@ static size_t line__frame_width(const struct line *l, size_t i)
 	return width_of(l->frames[i].s, without_arguments(l->frames[i].s, l->frames[i].len));
 }
 
-/* Return: the width of the frames that are @shown, each at most @most wide. */
+/* Return: the width of a line with the @shown frames, if each frame is cut to the width @most. */
 static size_t line__shown_width(const struct line *l, const bool *shown, size_t most)
 {
 	size_t i, width = 0;

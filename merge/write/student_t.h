@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * student_t.h - Student's t distribution: how far the mean of a few values is from the truth,
- * divided by the error that is estimated from the spread of these values
+ * student_t.h - Student's t distribution
  *
- * The degrees of freedom need not be whole. With INFINITY, the distribution is the normal one.
+ * The distribution describes the difference between the mean of a few values and the true mean,
+ * divided by the error that is estimated from the spread of these values. The number of degrees of
+ * freedom need not be whole. With INFINITY, Student's t distribution is the normal distribution.
  */
 #ifndef MERGE_STUDENT_T_H
 #define MERGE_STUDENT_T_H

@@ -234,7 +234,7 @@ static void layout__exit(struct layout *l)
 	free(l->shown);
 }
 
-/* Return: the width of all numbers, and of the gaps between all columns. */
+/* Return: the total width of the columns of numbers, and of the gaps between all columns. */
 static size_t layout__taken(const struct layout *l)
 {
 	size_t i, taken = 0;

@@ -41,8 +41,8 @@ enum column_type {
 	COLUMN_WORD,			/* a short word, cell.s, aligned to the right; for people */
 	COLUMN_NAME,			/* a name, aligned to the left; only the last columns are
 					 * names */
-	COLUMN_PATH,			/* a call path; for people it has SHORTEN_FRAME between
-					 * frames */
+	COLUMN_PATH,			/* a call path; in tables for people, SHORTEN_FRAME is
+					 * between the frames */
 };
 
 struct column {
@@ -52,7 +52,7 @@ struct column {
 	unsigned int rank;		/* columns of higher rank are left out first; 0: never */
 };
 
-/* The value of a cell without a number: it is shown empty, or as null. */
+/* The value of a cell without a number. Such a cell is shown empty, or as null. */
 #define CELL_NONE	UINT64_MAX
 
 struct cell {
@@ -86,7 +86,7 @@ void table__begin(struct table *t, const char *name, const struct column *column
 		  size_t nr_columns);
 /* Adds a row. @cells: one for each column. Return: 0; table__end() returns errors. */
 int table__row(struct table *t, const struct cell *cells);
-/* Adds a row and frees @text, which cells point to. Return: 0; -ENOMEM if @text is NULL. */
+/* Adds a row and frees @text, to which @cells point. Return: 0; -ENOMEM if @text is NULL. */
 int table__row_free(struct table *t, char *text, const struct cell *cells);
 /* Ends the table. Return: 0 or -ENOMEM. */
 int table__end(struct table *t);

@@ -7,8 +7,8 @@
 #include <sys/types.h>
 
 /*
- * Return: how many characters a line may have, found as git does: $COLUMNS, otherwise the width of
- * the terminal, otherwise 80.
+ * Return: how many characters a line may have, by the same rule as in git: $COLUMNS, otherwise the
+ * width of the terminal, otherwise 80.
  */
 unsigned int terminal__width(void);
 
@@ -18,15 +18,15 @@ unsigned int terminal__width(void);
  */
 bool terminal__has_color(void);
 
-/* Whether standard output is a terminal that understands more than lines of text. */
+/* Whether standard output is a terminal that understands escape codes. */
 bool terminal__has_codes(void);
 
 /**
  * pager__start - let a pager show standard output and standard error
  *
- * Works as in git. A pager is used only if standard output is a terminal. The pager is $PAGER,
- * which a shell runs, or less if PAGER is unset. If PAGER is "" or "cat", no pager is used. Sets
- * LESS to FRX and LV to -c if they are unset: less then ends at once if everything fits.
+ * Works as in git. A pager is used only if standard output is a terminal. A shell runs the command
+ * in $PAGER. If PAGER is unset, less(1) is the pager. If PAGER is "" or "cat", no pager is used.
+ * Sets LESS to FRX and LV to -c if they are unset: less(1) then ends at once if everything fits.
  *
  * Return: the pager's process, for pager__finish(), or 0 if no pager was started.
  */

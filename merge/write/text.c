@@ -221,8 +221,8 @@ static int write_wrapped(const struct session *s, FILE *to, const struct text_op
 /* ---- tables ---------------------------------------------------------------------------------- */
 
 /*
- * Appends the tables of features that come before the table @name; NULL: appends the tables that
- * come after all other tables.
+ * Appends the features' tables whose place is before the table @name. NULL: appends the features'
+ * tables whose place is after all other tables.
  */
 static void add_of_features(const struct section **all, size_t *nr, const char *name)
 {
@@ -366,7 +366,7 @@ out:
 	return err;
 }
 
-/* Writes all tables, or the requested one. */
+/* Writes all tables, or only the requested table. */
 static int text__write_tables(const struct session *s, FILE *f, struct json_out *j,
 			      const struct text_opts *opts, bool *no_rows)
 {
@@ -388,7 +388,7 @@ static int text__write_tables(const struct session *s, FILE *f, struct json_out 
 	return err;
 }
 
-/* Writes the first rows of a table in its form for people. Return: 0 or -ENOMEM. */
+/* Writes the first rows of a table as text for people. Return: 0 or -ENOMEM. */
 static int section__print(const struct section *section, const struct session *s, char **text)
 {
 	const struct text_opts opts = {

@@ -19,7 +19,7 @@ struct text_opts {
 	unsigned int width;		/* width of the terminal; 0: nothing is left out or cut */
 	struct by_list by;		/* properties of processes that tell launch paths apart */
 	bool color;
-	const char *sort;		/* the column by which tables that have it are sorted; NULL:
+	const char *sort;		/* tables that have this column are sorted by it; NULL:
 					 * tables are sorted by time */
 };
 
@@ -44,9 +44,9 @@ bool text__is_in_bytes(const char *table);
 const char *const *text__tables(void);
 
 /*
- * Writes the summary of @s, or only the tables that @opts requests; @s was made with stats. Sets
- * *@no_rows if the table of @opts has no rows, or if no table with rows has the column to sort by.
- * Return: 0 or -ENOMEM; an error of @f stays in its error flag.
+ * Writes the summary of @s, or only the tables that @opts requests. @s must have been made with the
+ * option stats. Sets *@no_rows if the table of @opts has no rows, or if no table with rows has the
+ * column to sort by. Return: 0 or -ENOMEM; an error of @f stays in its error flag.
  */
 int text__write(const struct session *s, FILE *f, const struct text_opts *opts, bool *no_rows);
 
@@ -67,8 +67,8 @@ void text__write_messages(const struct session *s, FILE *f, const char *prefix);
 struct json_out;
 
 /*
- * Prints the tables of features that the html page shows, as the member "tables" of a recording,
- * if they have rows. Return: 0 or -ENOMEM.
+ * Prints the member "tables" of a recording: those tables of features that the html page shows.
+ * Prints nothing if none of these tables has rows. Return: 0 or -ENOMEM.
  */
 int text__page(const struct session *s, struct json_out *j);
 

@@ -269,7 +269,7 @@ static const struct column kernels_columns[] = {
 
 SECTION(kernels, struct leaf_stats *, .exit_row = leaf_row__exit);
 
-/* Adds up the aggregates, because the html page has no statistics of each name. */
+/* Sums the aggregates by name, because no statistics by name are made for the html page. */
 int kernels__largest(const struct session *s, const char **name, uint64_t *permille)
 {
 	const struct aggregate *all = s->sums.aggregates.v;

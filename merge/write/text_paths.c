@@ -21,7 +21,7 @@ struct row {
 	uint64_t min_ns, max_ns, whole_ns;	/* full durations of the group's records */
 	uint32_t leaf;			/* the work that took most of the row's time; NO_INDEX: no
 					 * work */
-	uint32_t nr_more;		/* number of names of the row's other work */
+	uint32_t nr_more;		/* how many other names the row's work has */
 };
 
 /* a part of a row: the work of one leaf */
@@ -80,7 +80,7 @@ static int rows__add(struct rows *rows, const struct aggregate *a, uintptr_t g0,
 	to = &rows->list.v[row];
 	to->nr += a->nr;
 	to->sum_ns += a->sum_ns;
-	if (a->nr) {		/* otherwise other aggregates count its records */
+	if (a->nr) {		/* 0: other aggregates count the records of @a */
 		to->min_ns = min_t(uint64_t, to->min_ns, spread.min_ns);
 		to->max_ns = max_t(uint64_t, to->max_ns, spread.max_ns);
 	}
@@ -166,8 +166,8 @@ static bool frame__is_of(const struct frame *frame, const char *kernel)
 }
 
 /*
- * Return: how many frames the stack has without those that launch @kernel (may be NULL); at least
- * 1.
+ * Return: the number of the stack's frames, without the frames that launch @kernel; at least 1.
+ * @kernel may be NULL.
  */
 static uint32_t stack__nr_own(const struct stack *stack, const char *kernel)
 {
@@ -184,8 +184,8 @@ static uint32_t stack__nr_own(const struct stack *stack, const char *kernel)
 }
 
 /*
- * Return: the end of the frames that people see as one frame, which begin with frame @i: nameless
- * frames of one library.
+ * People see successive nameless frames of one library as one frame. Return: the end of the frames
+ * that people see as one frame with frame @i, which is the first of them.
  */
 static uint32_t stack__run_end(const struct stack *stack, uint32_t i, uint32_t nr)
 {
@@ -397,7 +397,7 @@ static const struct column launch_sites_columns[] = {
 
 SECTION(launch_sites, struct row);
 
-/* Cuts @path after the frame stack__place(): the callees of this frame are library functions. */
+/* Cuts @path after the frame of stack__place(), whose callees are library functions. */
 static void launch_site__cut(const struct session *s, const struct row *row, char *path)
 {
 	const struct stack *stack = s->model.chains.v[row->a->chain].stack;

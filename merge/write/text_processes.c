@@ -139,7 +139,7 @@ static const struct column processes_columns[] = {
 	{ NULL, "container", COLUMN_NAME, 0 }, { "process", "name", COLUMN_NAME, 0 },
 };
 
-/* Whether processes were recorded; a single process without labels has no row. */
+/* Whether processes were recorded. Even then there may be no rows: see processes__collect(). */
 static bool has_processes(const struct session *s)
 {
 	return s->model.machine.procs.nr;

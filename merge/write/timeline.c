@@ -414,9 +414,9 @@ static int timeline__join_calls(struct timeline *t)
 		slice->chain = e->chain;
 	}
 	/*
-	 * Arrows begin where the call begins. CUPTI may take a call's start time after its
-	 * callback. If an arrow begins in the middle of a call, Perfetto takes an earlier CPU
-	 * sample as its origin.
+	 * An arrow begins where its call begins. CUPTI may take a call's start time after the
+	 * call's callback. If an arrow begins in the middle of a call, Perfetto shows an earlier
+	 * CPU sample as the arrow's origin.
 	 */
 	array_each(&t->device, e) {
 		if (!e->orphan && idmap__get(&launches, e->key, &idx) && t->host.v[idx].is_slice)

@@ -48,7 +48,7 @@ struct device_event {
 					 * NO_INDEX */
 	uint32_t shape : 28;		/* as in struct work; SHAPE_UNSEEN: unknown */
 	bool orphan : 1;
-	bool first : 1;			/* of the launch's records, this one was collected first;
+	bool first : 1;			/* this record was collected first of the launch's records;
 					 * it need not be the earliest */
 	bool is_part : 1, began_before : 1;	/* both as in struct work */
 };

@@ -10,7 +10,7 @@
 
 enum { FILE_UNKNOWN, FILE_SEVERAL };
 
-/* Aggregates share an owner in the tree if their owner, proc, gpu and range are all the same. */
+/* Aggregates whose @owner, @proc, @gpu and @range are the same share one entry of tree.owners. */
 struct owner_key {
 	uint32_t owner, proc, gpu, range;
 	uint32_t idx;			/* the owner's index in tree.owners */
@@ -111,7 +111,7 @@ static int tree__file(struct tree *t, const char *name, uint32_t *idx)
 
 /*
  * Adds another file to a frame. In a tree without roots, a kernel has one frame for all devices,
- * and the frame keeps the text of each device. Return: 0 or -ENOMEM.
+ * and the text of the frame's file has the shapes on all devices. Return: 0 or -ENOMEM.
  */
 static int adder__other_file(struct adder *a, struct tree_frame *frame, uint32_t file)
 {

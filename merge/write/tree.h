@@ -4,7 +4,8 @@
  *
  * The root has no frame of its own. Below the root are the names of threads, or other requested
  * properties, then the call paths, then the work that ran: "[GPU_Kernel]name". Frames are named as
- * in folded stacks; siblings with equal names are one node, as for readers of folded lines.
+ * in folded stacks. Siblings with equal names are one node, as they are for readers of folded
+ * lines.
  *
  * In a tree without root frames, each cell has an owner (struct tree_owner), so that a reader can
  * put any property of the owner at the root. Names of work are then without "[GPU_Kernel]", because
@@ -28,7 +29,7 @@
 /* kinds beyond enum leaf_kind */
 enum tree_kind {
 	TREE_FUNCTION = NR_LEAF_KINDS,	/* frames of threads and functions, which are not work */
-	TREE_MORE,			/* the first kind of html_opts.kinds; the others follow */
+	TREE_MORE,			/* the first of html_opts.kinds; the other kinds follow */
 };
 
 struct tree_value {
@@ -44,8 +45,8 @@ struct tree_value {
 struct tree_frame {
 	const char *name;		/* the name as ESCAPE_FOLDED makes it, interned in the
 					 * tree */
-	uint32_t file;			/* index in files; for a kernel, the file's text is its
-					 * shape */
+	uint32_t file;			/* index in files; for a kernel, the text of this file is
+					 * the kernel's shape */
 	uint32_t kind;			/* enum leaf_kind or tree_kind */
 	enum frame_place place;		/* how well a function names the place of a call path */
 };
@@ -63,13 +64,14 @@ struct tree_node {
 struct tree_cell {
 	uint32_t node;
 	uint32_t kind;			/* enum leaf_kind or tree_kind */
-	uint32_t owner;			/* index of its owner in owners; 0 in a tree with roots */
+	uint32_t owner;			/* index of the cell's owner in owners; 0 in a tree with
+					 * roots */
 	uint32_t value;			/* index of the cell's value; see tree__value() */
 };
 
 /* the owner of work, with the texts that --by would show at the root */
 struct tree_owner {
-	uint32_t label[NR_BY];		/* index in labels, for BY_RANGE in ranges; NO_INDEX:
+	uint32_t label[NR_BY];		/* index in labels, or in ranges for BY_RANGE; NO_INDEX:
 					 * unknown */
 };
 
@@ -93,8 +95,8 @@ struct tree {
 						 * tree_cell.value of its cell */
 	struct idmap by_file, by_label;
 	struct hashes by_name, by_edge, by_cell;	/* the hashes of frames, nodes, cells */
-	struct idmap by_work[TREE_SIDES];	/* map (chain, leaf) to a node; used only if no
-						 * frames are at the root */
+	struct idmap by_work[TREE_SIDES];	/* map (chain, leaf) to a node; used only if
+						 * there are no root frames */
 	struct hashes by_owner, by_range;
 	uint64_t secret;
 };
@@ -132,7 +134,8 @@ int tree__add_path(struct tree *t, unsigned int side, const struct tree_path *pa
 
 /**
  * tree__add_rest - add a node whose value is 0, for work that has no node of its own
- * @like: an aggregate whose kind and device the node gets; its owner has no other properties
+ * @like: an aggregate whose kind and device the node gets; the node's owner has no other
+ *	properties
  * @value: set to tree_cell.value of the node's cell
  *
  * Return: 0 or -ENOMEM.

@@ -2,8 +2,8 @@
 /*
  * this_arch.h - everything in the shim that depends on the processor
  *
- * Another processor needs a header next to these two, with the same definitions, and a file
- * launch/code_ARCH.c. x86_64.h says what each definition is for.
+ * Another processor needs a header in this folder, with the same definitions as x86_64.h, and a
+ * file launch/code_ARCH.c. x86_64.h says what each definition is for.
  */
 #ifndef XPU_PRELOAD_THIS_ARCH_H
 #define XPU_PRELOAD_THIS_ARCH_H

@@ -95,8 +95,7 @@ static inline uint64_t arch__ticks_at_3ghz(uint64_t ticks)
 }
 
 /*
- * Whether, by the processor's own account, the counter always runs at one rate, even in sleep
- * states.
+ * Whether the processor says that the counter always runs at one rate, even in sleep states.
  */
 static inline bool arch__is_steady(void)
 {

@@ -21,14 +21,14 @@
 #define LOOK_PAUSE_NS	2000000
 #define NR_ASLEEP	3	/* how many times a thread must be found asleep: a single sleep may
 				 * be a wait for a lock or a page */
-#define MOVED_NS	5000000	/* a thread that has used this CPU time has moved; even the first
-				 * callback takes less time */
+#define MOVED_NS	5000000	/* a thread that has used this much CPU time has moved; even the
+				 * first callback takes less time */
 #define BLIND_PAUSE_NS	20000000	/* how long to wait if threads cannot be listed */
 
 struct other {
 	pid_t tid;
 	uint64_t cpu_ns;
-	int nr_asleep;		/* how many times it was found asleep */
+	int nr_asleep;		/* how many times the thread was found asleep */
 };
 
 static void pause_ns(long ns)

@@ -19,9 +19,9 @@
 int all_threads__wait_moved(uint64_t timeout_ns);
 
 /*
- * Makes every other thread run a full memory barrier: that thread's earlier stores become visible
- * to the caller, and the caller's earlier stores to that thread. It costs the other threads time
- * only when it is called.
+ * Makes every other thread run a full memory barrier. Afterwards the caller sees all earlier stores
+ * of the other threads, and the other threads see all earlier stores of the caller. This costs the
+ * other threads time only when it is called.
  */
 void all_threads__barrier(void);
 

@@ -12,11 +12,11 @@
 
 #define READINGS	8		/* number of attempts; the closest pair of readings is
 					 * taken */
-/* A pair of readings that are closer than this, about 0.1 us, is taken at once. */
+/* If the two readings of a pair are closer than this, about 0.1 us, no further pair is read. */
 #define CLOSE_TICKS	arch__ticks_at_3ghz(300)
 /*
- * If every pair is further apart than this, there is no reading: the thread was interrupted each
- * time.
+ * If the readings of every pair are further apart than this, no pair is used: the thread was
+ * interrupted at each attempt.
  */
 #define APART_TICKS	arch__ticks_at_3ghz(5000)
 #define RATE_NS		50000000ull	/* a rate is measured over at least this time */

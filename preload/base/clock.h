@@ -4,10 +4,10 @@
  *
  * Launches are logged with ticks: reading the clock would double the time that logging takes, and
  * the counter is read anyway (see wait.h). Counter and clock are read together, as a struct
- * xpu_clock, whenever a log is sent and ten times a second; ticks between two readings are
- * converted to ns by the line through both. A rate is used only until the next reading, and every
- * reading is checked: if the line through the last readings misses the next one, launches are
- * logged with the clock's time until counter and clock agree again.
+ * xpu_clock, whenever a log is sent, and also ten times a second. The line through two readings
+ * converts the ticks between them to ns. The slope of a line is used only until the next reading,
+ * and every reading is checked: if the line through the last readings misses the new reading,
+ * launches are logged with the clock's time until counter and clock agree again.
  */
 #ifndef XPU_PRELOAD_CLOCK_H
 #define XPU_PRELOAD_CLOCK_H
@@ -40,7 +40,8 @@ static inline uint64_t clock__ns(void)
 }
 
 /*
- * Finds out how far the process's clock is ahead; called when the process starts and after a fork.
+ * Finds out how far the process's clock is ahead of the machine's clock. Called when the process
+ * starts and after a fork.
  */
 void clock__find_namespace(void);
 
@@ -56,7 +57,7 @@ void clock__watch(void);
  * clock__next - read counter and clock again
  * @last: the previous reading, or all 0
  * @next: the new reading, which converts past ticks and, for a while, future ticks
- * @good: what the call that read @last returned
+ * @good: the return value of the call that read @last
  *
  * Any thread may call it. Return: whether the counter can be used after @next.
  */

@@ -2,9 +2,9 @@
 /*
  * environment.h - the environment variables that the shim reads
  *
- * The program owns its environment and may change it at any time, and the C library's getenv() is
- * not safe against threads that do. So the environment is read once, when the program first calls
- * CUDA, and never by the shim's own thread.
+ * The program owns its environment and may change it at any time. The C library's getenv() is not
+ * safe while another thread changes the environment. So the environment is read once, when the
+ * program first calls CUDA, and never by the shim's own thread.
  */
 #ifndef XPU_PRELOAD_ENVIRONMENT_H
 #define XPU_PRELOAD_ENVIRONMENT_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hot.h - groups the code and data that every launch uses in few pages and cache lines
+ * hot.h - puts the code and data that every launch uses into few pages and cache lines
  *
  * A program runs much other code between two launches, so a launch waits for each cache line and
- * page that it uses, and should use few. In each file the code of memory events comes after the
- * code of launches.
+ * page that it uses, and should use few of them. In each file the code of memory events comes after
+ * the code of launches.
  */
 #ifndef XPU_PRELOAD_HOT_H
 #define XPU_PRELOAD_HOT_H

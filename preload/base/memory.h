@@ -51,7 +51,7 @@ static inline uint64_t load_word(uint64_t addr, uint64_t nr)
 struct readable {
 	uint64_t lo, hi;
 	bool own;		/* the thread's own stack, valid until the thread ends */
-	bool closed;		/* the memory above it cannot be read */
+	bool closed;		/* the memory above the span cannot be read */
 };
 
 #define NR_SPANS	8
@@ -79,7 +79,7 @@ static inline struct readable *readables__find(struct readables *s, uint64_t add
  */
 struct readable *readables__add(struct readables *s, uint64_t addr);
 
-/* Extends the span upwards to 8 bytes at @addr. Return: whether they can be read. */
+/* Extends the span upwards to include 8 bytes at @addr. Return: whether these can be read. */
 bool readable__extend(struct readable *s, uint64_t addr);
 
 #endif /* XPU_PRELOAD_MEMORY_H */

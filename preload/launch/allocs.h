@@ -56,7 +56,7 @@ static inline uint64_t allocs__order(unsigned int nr)
 void allocs__start(bool late);
 void allocs__stop(void);
 
-/* Tells a new listener which number comes next, and that it has missed the events before that. */
+/* Tells a new listener the number of the next event, and that it has missed all earlier events. */
 void allocs__repeat(void);
 
 /* Whether the listener has missed events. */
@@ -78,7 +78,7 @@ struct alloc_call {
 					 * none */
 };
 
-/* The last number before allocs__start(). */
+/* The number of the last event before allocs__start(). */
 extern atomic_uint_fast64_t allocs__order_at_start HIDDEN;
 
 /*
@@ -91,8 +91,8 @@ static inline bool alloc_free__is_begun(const struct alloc_free *f)
 }
 
 /*
- * Notes that the call @id begins to free. A signal handler that frees meanwhile uses another entry,
- * or has already cleared this one.
+ * Notes that the call @id begins to free, in an entry of @call. A signal handler that frees
+ * meanwhile uses another entry, or has cleared the same entry when it returns.
  */
 static inline void alloc_call__begin_free(struct alloc_call *call, uint32_t id)
 {
@@ -107,7 +107,7 @@ static inline void alloc_call__begin_free(struct alloc_call *call, uint32_t id)
 	f->id = id;
 }
 
-/* Return: the number of the free that ends; 0 if its beginning was not recorded. */
+/* Return: the event number of the freeing that ends; 0 if its beginning was not recorded. */
 static inline uint64_t alloc_call__end_free(struct alloc_call *call, uint32_t id)
 {
 	struct alloc_free *f = call->frees, *end = f + sizeof(call->frees) / sizeof(call->frees[0]);

@@ -14,8 +14,8 @@
 
 /*
  * The open call was left by a jump, such as longjmp(), if a new call has the same frame address, or
- * a frame further up the stack. If the new call is in the other domain, its frame may be less than
- * this many bytes further up without a jump.
+ * a frame further up the stack. If the two calls are in different domains, only a frame that is at
+ * least this many bytes further up proves a jump.
  */
 #define OTHER_DOMAIN_BYTES	16384
 
@@ -44,7 +44,7 @@ struct call_log {
 	const void *frame;
 	uint16_t cbid;
 	atomic_bool inside;		/* the thread is changing the log, so its signal handlers
-					 * must not */
+					 * must not change the log */
 	atomic_bool busy;		/* a thread sends or empties the log */
 	atomic_bool by_ticks;		/* entries have ticks of the log's clock */
 	uint32_t tid;
@@ -57,7 +57,7 @@ struct call_log {
 	_Alignas(8) uint8_t out[OUT_BYTES];	/* under busy */
 };
 
-/* The manual explains these rules, too. A word is a part of a name, beginning with a capital. */
+/* The manual explains these rules, too. A word is a part of a name that begins with a capital. */
 static const char *const trifling[] = {		/* the names of trivial calls have one of these
 						 * words ... */
 	"Can", "Choose", "Compute", "Configure", "Current", "Elapsed", "Exchange", "Get", "Is",
@@ -68,7 +68,9 @@ static const char *const never_trifling[] = {	/* ... except calls with these wor
 	"Count", "External", "Func", "Function", "Graph", "Ipc", "Kernel", "Library", "Mem",
 	"Module", "Properties", "Symbol", NULL,
 };
-static const char *const taking_time[] = {	/* all other known names have one of these words */
+static const char *const taking_time[] = {	/* nontrivial calls with these words take time;
+						 * a call without any word of the three lists
+						 * is unknown */
 	"Acquire", "Add", "Advise", "Alloc", "Array", "Attach", "Batch", "Begin", "Bind",
 	"Checkpoint", "Compile", "Complete", "Connect", "Copy", "Create", "Destroy", "Detach",
 	"Disable", "Disconnect", "Dump", "Enable", "End", "Exit", "Export", "Flush", "Free", "From",
@@ -218,7 +220,9 @@ size_t call_log__bytes(void)
 	return sizeof(struct call_log);
 }
 
-/* Reads the clock, for the entries in the log and for the next entries. The caller has set busy. */
+/*
+ * Reads the clock, for the entries in the log and for the next entries. The caller has set @busy.
+ */
 static void call_log__read_clock(struct call_log *l)
 {
 	unsigned int next = !l->clock;
@@ -285,7 +289,7 @@ static struct xpu_record_calls *add(struct xpu_record_calls *r, void *out,
 	return r;
 }
 
-/* Sends the log's entries. The caller has set busy. */
+/* Sends the log's entries. The caller has set l->busy. */
 static void send(struct call_log *l)
 {
 	uint64_t head = __atomic_load_n(&l->head, __ATOMIC_ACQUIRE), i;

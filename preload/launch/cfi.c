@@ -147,7 +147,7 @@ static uint64_t take_encoded(struct bytes *b, uint8_t enc)
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-/* Return: the FDE in the linker's sorted table whose range may contain @pc; or NULL. */
+/* Return: the FDE whose range may contain @pc, from the linker's sorted table; or NULL. */
 static const uint8_t *search_table(const uint8_t *hdr, const uint8_t *end, uint64_t pc)
 {
 	struct bytes b = { hdr, end, false };
@@ -313,7 +313,7 @@ static void set_cfa(struct cfi_row *row, uint64_t reg, int64_t off, struct bytes
 	row->cfa_expr = 0;
 }
 
-/* Runs @op if it sets the location that the next instructions apply to. Return: whether it does. */
+/* Runs @op if @op sets the location of the next instructions. Return: whether @op was run. */
 static bool run_location(const struct fde *e, uint8_t op, struct bytes *b, uint64_t *loc)
 {
 	switch (op) {

@@ -15,7 +15,7 @@ void clones__add(unsigned int api, uint64_t node_id, uint64_t original_id);
 /* Packs the notes, under the lock of wire.h. Return: whether there were any. */
 bool clones__drain(void);
 
-/* Return: how many notes were lost because memory was short. */
+/* Return: how many notes of copied nodes were lost because memory was short. */
 uint64_t clones__nr_lost(void);
 
 #endif /* XPU_PRELOAD_CLONES_H */

@@ -22,7 +22,7 @@ bool code__follows_call(const uint8_t *at)
 	return (insn & 0xfc000000) == 0x94000000 || (insn & 0xfefff000) == 0xd63f0000;
 }
 
-/* Finds nothing here: all known code that returns right after its call keeps frame pointers. */
+/* Finds nothing on AArch64: all known code that returns right after a call keeps frame pointers. */
 bool code__read_epilogue(const uint8_t *at, const uint8_t *end, struct cfi_row *row)
 {
 	(void)at;
@@ -54,7 +54,9 @@ static uint32_t operation(const uint8_t *at)
 	return (insn & 0xffc003ff) == ADD ? ADD : insn;
 }
 
-/* Whether @at is in an entry, at its first instruction that computes an address. */
+/*
+ * Whether @at is the first instruction that computes an address, in an entry of the linkage table.
+ */
 static bool is_entry(const uint8_t *at)
 {
 	const uint8_t *jump = at + 12;

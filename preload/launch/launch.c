@@ -105,10 +105,12 @@ static const struct unwind_trace *guess_again(void *launcher, const struct unwin
  *	paths__tell_guessed()	a guess was right: logs the launch, or calls the probe for it
  *	paths__tell_walked()	the stack was walked: remembers the path and logs the launch, or
  *				calls the probe for it
- *	probe__launch()		remembers nothing; for a launch that interrupts another one, or has
- *				no frames, or is in a range that the log lacks, and for a graph node
+ *	probe__launch()		remembers nothing; used for graph nodes, and for launches that
+ *				interrupt another launch, have no frames, or are in a range that the
+ *				log lacks
  *
- * Inlined: its own stack frame would be one more to unwind. @level: see unwinder__chain().
+ * The function is inlined, because its own stack frame would have to be unwound, too. @level: see
+ * unwinder__chain().
  * Return: the CPU's ticks just before the log's entry was made; 0 if the probe was called.
  */
 static inline __attribute__((always_inline)) uint64_t
@@ -205,7 +207,7 @@ static inline void begin_call(struct launcher *t, uint64_t *start, uint32_t time
 /* Records a call that has waited. The call has ended, so this may take time. */
 __attribute__((cold)) void launch__waited(uint32_t domain, uint32_t call, const struct gpu_wait *w)
 {
-	struct launcher *t = launcher__this;		/* the struct was made when the measuring
+	struct launcher *t = launcher__this;		/* made when the measurement of the call
 							 * began */
 	struct xpu_slot slot = {
 		.size = sizeof(slot),

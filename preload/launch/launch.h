@@ -35,8 +35,8 @@ void launch__entered_in_windows(uint32_t domain, uint32_t call, uint32_t id, uin
 				uint32_t timed);
 
 /*
- * Notes that a launch returns. Its device work follows. If a timed launch took long, the vendor
- * then calls launch__waited().
+ * Notes that a launch with device work returns. If a timed launch took long, the vendor then calls
+ * launch__waited().
  */
 void launch__left(void);
 
@@ -46,7 +46,7 @@ void launch__left(void);
  */
 void launch__refused(uint32_t domain, uint32_t id, uint32_t why);
 
-/* Sets *@start to 0 for a launch without a start time, if launches are recorded only in windows. */
+/* With capture windows: sets *@start to 0 if the launch began before the window. */
 void launch__forget_start(uint64_t *start);
 
 /* Whether launches are recorded at the moment. */

@@ -50,7 +50,10 @@ void launcher__exit(void)
 	atomic_store_explicit(&t->dead, true, memory_order_release);
 }
 
-/* Return: the offset of the log of calls, which follows the struct and its other parts. */
+/*
+ * Return: the offset of the log of calls from the end of struct launcher. The paths and the
+ * unwinder lie before the log.
+ */
 static size_t calls_at(void)
 {
 	return (paths__bytes() + unwinder__bytes() + 63) & ~63ul;

@@ -17,14 +17,15 @@
 #include "xpu_slot.h"
 
 /*
- * The data of a thread that has launched, in its own pages, so that its totals outlive the thread.
+ * The data of a thread that has launched. The struct has its own pages, so that the totals in it
+ * outlive the thread.
  */
 struct launcher {
 	struct xpu_slot slot;
 	struct paths *paths;			/* in the memory after this struct */
-	struct unwinder *unwinder;		/* in the memory after paths, or NULL */
+	struct unwinder *unwinder;		/* in the memory after @paths, or NULL */
 	struct python *python;			/* NULL without Python on this thread */
-	struct call_log *calls;			/* in the memory after unwinder */
+	struct call_log *calls;			/* in the memory after @unwinder */
 	unsigned int level;			/* number of launches being recorded; 2 or more only
 						 * in signal handlers */
 	atomic_uint range_logged;		/* the range_id that the log's entries belong to */
@@ -60,8 +61,8 @@ extern atomic_uint_fast64_t launcher__nr_nested;
 extern atomic_uint_fast64_t launcher__nr_untagged;
 
 /*
- * Notes that the calling thread is in the launch @id, or in none if @id is 0. launcher__close()
- * reads this.
+ * Notes that the calling thread is in the launch @id; 0: in no launch. launcher__close() reads
+ * this.
  */
 static inline void launcher__set_launch(struct launcher *t, uint32_t id)
 {

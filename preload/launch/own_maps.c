@@ -43,8 +43,8 @@ static struct {
 	uint32_t nr_told;
 	uint64_t read_ns;		/* when the reading of the last list began */
 	uint64_t pause_ns;		/* no reading before this time, unless code was loaded */
-	uint64_t loads, other;		/* counts of loads and of other code when the last list was
-					 * read */
+	uint64_t loads, other;		/* nr_loads() and generation__nr_other when the last list
+					 * was read */
 	bool by_time;			/* code may have been mapped without changing the
 					 * generation */
 } maps;
@@ -202,7 +202,8 @@ static void tell_map(const struct line *l, const struct map *object, int memory,
 /* The state of a pass through the lines. */
 struct reading {
 	struct map object;		/* the latest mapping that has a file's first page */
-	uint32_t told;			/* index of the next mapping in maps.told to compare with */
+	uint32_t told;			/* index of the sent mapping that is compared with the next
+					 * line */
 	uint32_t nr;			/* number of mappings in maps.next */
 	int memory;
 	uint64_t since_ns;
@@ -226,8 +227,8 @@ static void take_line(struct reading *g, const struct line *l)
 }
 
 /*
- * Handles the complete lines in text. Return: the bytes of the partial line that is left, at the
- * start of text.
+ * Handles the complete lines in @text, and moves the partial line after them to the start of @text.
+ * Return: the number of bytes in the partial line.
  */
 static size_t take_lines(struct reading *g, size_t bytes)
 {

@@ -25,8 +25,8 @@
 #define BUCKETS		4096		/* a power of two */
 
 #define MAX_PLACES	16		/* maximum number of a path's places */
-#define MAX_BETWEEN	4		/* maximum number of events between an event and the launch
-					 * whose trace it shares */
+#define MAX_BETWEEN	4		/* maximum number of events between a launch and an event
+					 * that shares the launch's trace */
 #define MAX_TRIES	16		/* maximum number of attempts to share a trace, for each
 					 * generation of the code */
 
@@ -62,8 +62,8 @@ struct place {
 	union {
 		const struct python_trace *python;	/* without a base: the trace of Python's
 							 * frames, unless mode is PYTHON_OFF */
-		struct unwind_trace *inner;	/* with a base: the words that differ from its
-						 * trace */
+		struct unwind_trace *inner;	/* with a base: the words that differ from the
+						 * base's trace */
 	};
 	struct path *path;
 	uint32_t id, cbid;		/* the path's number; the function called */
@@ -85,8 +85,8 @@ struct place {
 _Static_assert(offsetof(struct place, base) + sizeof(struct place *) == 64, "one line");
 
 /*
- * Maps a stack word that once differed from a guess to the place whose trace had this word. A wrong
- * place only costs time, since whole traces are compared.
+ * If a stack word once differed from a guess, this maps the word to the place whose trace had the
+ * word. A wrong place only costs time, since whole traces are compared.
  */
 struct other {
 	uint64_t hash;			/* hash of the word, of its address and of the function
@@ -102,8 +102,8 @@ struct other {
 /* The members that every launch needs are in one cache line, with the log's head. */
 struct paths {
 	_Alignas(64) struct place *last;	/* the place of the last launch; NULL: unknown */
-	uint64_t end;			/* the log has room for the entries before this one */
-	uint32_t listeners;		/* the global counter's value at the last launch */
+	uint64_t end;			/* number of the first entry without room in the log */
+	uint32_t listeners;		/* the global variable listeners at the last launch */
 	atomic_bool by_ticks;		/* entries have ticks of the log's clock */
 	atomic_bool has_ranges;		/* the log has entries of ranges */
 	atomic_bool busy;
@@ -149,7 +149,7 @@ size_t paths__log_at(void)
 	return offsetof(struct paths, log);
 }
 
-/* Reads the clock, for the entries in the log and for the next entries. The caller holds busy. */
+/* Reads the clock, for the entries in the log and for the next entries. The caller holds @busy. */
 static void paths__read_clock(struct paths *p)
 {
 	struct xpu_log *log = &p->log;
@@ -197,7 +197,7 @@ static uint64_t paths__head(const struct paths *p)
 	return __atomic_load_n(&p->log.head, __ATOMIC_ACQUIRE);
 }
 
-/* Makes the log begin at @head. The caller holds busy. */
+/* Makes the log begin at @head. The caller holds @busy. */
 static void paths__begin(struct paths *p, uint64_t head)
 {
 	const struct xpu_log_entry *e;
@@ -214,7 +214,7 @@ static void paths__begin(struct paths *p, uint64_t head)
 	__atomic_store_n(&p->log.tail, head, __ATOMIC_RELEASE);
 }
 
-/* Sends the log's entries. The caller holds busy. */
+/* Sends the log's entries. The caller holds @busy. */
 static void send(struct paths *p)
 {
 	uint64_t head;
@@ -524,8 +524,8 @@ static struct place *paths__place(struct paths *p, struct path *path, uint64_t k
 }
 
 /*
- * Keeps the traces of the last chain, whose path is @path, in a place. Return: the place, or NULL
- * if there is no room.
+ * Keeps the traces of the last chain in a place of the chain's path, @path. Return: the place, or
+ * NULL if there is no room.
  */
 static struct place *paths__keep_trace(struct paths *p, struct path *path, const struct unwinder *u,
 				       const struct python *python, enum python_mode mode)
@@ -632,7 +632,7 @@ static struct place *paths__other(struct paths *p, uint64_t hash)
 	return NULL;
 }
 
-/* Return: the place whose trace had the word of @miss, which differs from the guess; or NULL. */
+/* @miss: a word that differs from the guess. Return: a place whose trace had this word; or NULL. */
 static inline __attribute__((always_inline)) struct place *
 paths__next_guess(struct paths *p, uint32_t cbid, const struct unwind_miss *miss)
 {

@@ -99,7 +99,7 @@ uint64_t paths__tell_guessed(struct paths *p, struct xpu_slot *slot);
  * @mode: which kinds of frames the chain has
  *
  * Not for launches that interrupt another launch on this thread. Return: the CPU's ticks just
- * before the entry was made; 0 if the probe was called.
+ * before the launch was logged; 0 if the probe was called.
  */
 uint64_t paths__tell_walked(struct paths *p, struct xpu_slot *slot, const struct unwinder *u,
 			    const struct python *python, enum python_mode mode);
@@ -132,7 +132,7 @@ uint32_t paths__define(struct paths *p, struct xpu_slot *slot);
 uint32_t paths__number_walked(struct paths *p, struct xpu_slot *slot, const struct unwinder *u,
 			      const struct python *python, enum python_mode mode);
 
-/* Whether the current listener knows the thread, and so its log. */
+/* Whether the current listener knows the thread and the thread's log. */
 bool paths__is_told(const struct paths *p);
 
 /*

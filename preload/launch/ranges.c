@@ -46,7 +46,7 @@ struct string {
 /* A path: a range that was opened while the ranges of its parent path were open. */
 struct node {
 	struct node *next;		/* in the same bucket */
-	struct node *then;		/* the path that followed this path when it was last open */
+	struct node *then;		/* the path that followed this path most recently */
 	uint32_t hash;
 	bool told;
 	const struct domain *domain;
@@ -437,7 +437,7 @@ static struct node *ranges__path(struct ranges *r, struct range *range)
 		n = ranges__find(r, parent, range);
 		if (!n)
 			return NULL;
-		if (r->last)		/* the path may have been forgotten */
+		if (r->last)		/* ranges__find() may have cleared r->last */
 			r->last->then = n;
 	}
 	r->last = n;

@@ -10,16 +10,16 @@
  * ranges.
  *
  * A warm thread takes no lock, allocates nothing and makes no system call. While nobody listens to
- * ranges, none of this is called.
+ * ranges, none of these functions is called.
  *
  * Before the process uses CUDA, no probe site may be called (see XPU_SITE_EARLY): events wait in
  * the thread until it has a log. A range that was opened while nobody listened is unknown, and its
  * end is ignored.
  *
- * These are dropped and counted: ranges opened inside XPU_RANGE_DEPTH other ranges, calls of a
- * signal handler that interrupts a launch or one of these functions, and events before the first
- * use of CUDA, if there are too many or their thread has ended by then. Events also wait in the
- * thread while another thread sends the full log; even then, the ranges of each launch are
+ * These are dropped and counted: ranges opened inside XPU_RANGE_DEPTH other ranges, calls that a
+ * signal handler makes while it interrupts a launch or one of these functions, and events before
+ * the first use of CUDA, if there are too many or their thread has ended by then. Events also wait
+ * in the thread while another thread sends the full log; even then, the ranges of each launch are
  * recorded.
  */
 #ifndef XPU_PRELOAD_RANGES_H

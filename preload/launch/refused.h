@@ -12,7 +12,7 @@
 /*
  * Notes that launch @correlation_id of @api has failed or copied no bytes. @result: the API's
  * error, whose lower 28 bits are kept as a signed number, or XPU_REFUSED_NO_BYTES. May be called on
- * any thread, in signal handlers, too.
+ * any thread, and in signal handlers.
  */
 void refused__add(unsigned int api, uint32_t correlation_id, uint32_t result);
 

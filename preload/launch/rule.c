@@ -55,8 +55,8 @@ static enum kind look_at_code(uint64_t ip, bool exact, struct cfi_row *row)
 		return RULE_FULL;
 	if (!exact) {
 		/*
-		 * No call precedes @ip: something such as makecontext() put the address on the
-		 * stack to return to it.
+		 * No call precedes @ip: code such as makecontext() put @ip on the stack as a return
+		 * address.
 		 */
 		if (!code__follows_call(code + BEFORE)) {
 			if (cfi__find(ip, row))

@@ -41,8 +41,9 @@ enum bp_how {			/* where the caller's bp is */
  *	63      40 39     22 21  20 19  16 15   0
  *	 cfa_off    bp_off   bp_how  kind   next
  *
- * Offsets are in words. next is the index of the entry of the last caller. With RA_BY_RULE, the
- * return address is at CFA + bp_off if bp_how is BP_SAME, otherwise next to the caller's saved bp.
+ * Offsets are in words. @next is the index of the entry of the last caller. With RA_BY_RULE, the
+ * return address is at CFA + bp_off if bp_how is BP_SAME; otherwise, it is FRAME_RA_OFF bytes after
+ * the caller's saved bp.
  */
 typedef uint64_t rule_t;
 

@@ -51,7 +51,7 @@ static atomic_bool is_watched;
 
 /* Written under the lock of the device's allocator, and when watching begins. */
 static struct {
-	atomic_size_t reserved;		/* reserved bytes at the last block */
+	atomic_size_t reserved;		/* reserved bytes, as last reported with a block */
 	atomic_uint nr_blocks;		/* number of blocks so far; 0: totals are due */
 } devices[MAX_DEVICES];
 

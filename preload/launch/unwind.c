@@ -47,7 +47,7 @@ _Static_assert(sizeof(struct known_rule) == 16, "four in a cache line");
 
 #define MAX_OTHERS	4		/* maximum number of other traces to compare before the
 					 * stack is walked */
-#define MIN_SHARED	16		/* minimum number of words to share: two cache lines */
+#define MIN_SHARED	16		/* traces share at least this many words: two cache lines */
 #define WAYS	4
 #define SETS	2048		/* a power of two; 8192 addresses in 128 KB */
 
@@ -63,7 +63,8 @@ struct step {
 					 * read */
 	struct return_word ra;
 	bool by_bp;			/* bp was used to find one of the words */
-	bool unusual;			/* the step also read other words */
+	bool unusual;			/* the step may also have read words that this struct does
+					 * not have */
 };
 
 /* A word of the stack that a walk has read. */
@@ -72,9 +73,10 @@ struct word {
 };
 
 /*
- * A frame of the last walk. A later walk may reach this frame through other inner frames. It then
- * continues as the last walk did if it has the same sp and ip here, and the same bp unless bp does
- * not matter, and if all words that the last walk read from here outwards are unchanged.
+ * A frame of the last walk. A later walk may reach this frame through other inner frames. The later
+ * walk then continues as the last walk did if two conditions hold: the walks have the same sp and
+ * ip here, and also the same bp if bp_matters; and all words that the last walk read from here
+ * outwards are unchanged.
  */
 struct outer {
 	uint64_t bp;
@@ -86,14 +88,14 @@ struct outer {
 #define MAX_WORDS	3		/* maximum number of words in a step */
 
 struct last_walk {
-	uint64_t *frames, *stack;	/* as in the chain, but stack has one more entry at the
-					 * end */
+	uint64_t *frames, *stack;	/* like the chain's arrays, but @stack has one more entry
+					 * at the end */
 	unsigned int nr;		/* number of frames; 0: nothing to compare with */
 	unsigned int nr_outer;		/* number of outermost frames that the next walk can be
 					 * compared with */
 	/*
-	 * The start of the walk, as if it were a frame. whole.nr_words is 0 if it cannot be
-	 * compared.
+	 * The start of the walk, as if the start were a frame. whole.nr_words is 0 if the start
+	 * cannot be compared.
 	 */
 	uint64_t sp;
 	struct outer whole;
@@ -107,9 +109,9 @@ struct unwinder {
 	struct last_walk last;
 	uint64_t *spare[2];		/* frames and stack for the next walk */
 	uint64_t *stack;		/* the stack pointers of the last walk at level 0, even if
-					 * it was incomplete */
-	struct step *steps;		/* steps of the current walk: to its first frame, and from
-					 * each frame */
+					 * that walk was incomplete */
+	struct step *steps;		/* steps of the current walk: one step to the first frame,
+					 * and one step from each frame */
 	struct outer *outer;		/* frames of the last walk, outermost first */
 	struct word *words;		/* words of the last walk, outermost first */
 	uint64_t chains[];		/* see unwinder__start() */
@@ -166,8 +168,9 @@ static __attribute__((noinline, cold)) bool walk__extend(struct walk *w, uint64_
 }
 
 /*
- * Switches to the span that has the 8 bytes at @addr, on any stack. Needed for the first frame, and
- * where a signal or a call switched to another stack. Return: whether the bytes can be read.
+ * Switches to the span that contains the 8 bytes at @addr. The span may belong to any stack. Called
+ * for the first frame, and where a signal or a call switched to another stack. Return: whether the
+ * bytes can be read.
  */
 static __attribute__((noinline)) bool walk__enter(struct walk *w, uint64_t addr)
 {
@@ -286,7 +289,7 @@ static inline bool walk__push(struct walk *w, uint64_t ip, uint64_t sp)
 	return true;
 }
 
-/* Marks the last address as an interrupted instruction, which does not follow a call. */
+/* Marks the last address: it is the address of an interrupted instruction, not a return address. */
 static void walk__not_a_return(struct walk *w)
 {
 	if (w->nr)
@@ -509,9 +512,8 @@ static inline __attribute__((always_inline)) enum outcome walk__leave(struct wal
 
 /*
  * Corrects *@cfa, the end of a frame whose callee was walked by its frame pointer. With RA_BY_RULE
- * it is unknown where the callee's frame ended. However, @bp is this function's frame pointer, and
- * points to the place where the caller's bp is saved according to the rule. Return: whether the
- * rule gives that place.
+ * it is unknown where the callee's frame ended. However, @bp is this function's frame pointer,
+ * which points to the caller's saved bp. Return: whether @rule says where the caller's bp is saved.
  */
 static inline bool walk__settle(struct walk *w, rule_t rule, uint64_t bp, uint64_t *cfa,
 				struct step *s)
@@ -561,7 +563,7 @@ static inline __attribute__((always_inline)) bool walk__restore_bp(struct walk *
 	return true;
 }
 
-/* Return: the rule for the caller at @ip. It is not the caller that followed @e last time. */
+/* Return: the rule for the caller at @ip. Last time, another caller followed @e. */
 static inline __attribute__((always_inline)) struct known_rule *walk__follow(struct walk *w,
 									     struct known_rule *e,
 									     uint64_t ip)
@@ -576,9 +578,9 @@ static inline __attribute__((always_inline)) struct known_rule *walk__follow(str
 /*
  * Walks the stack with one-word rules only; tracks no registers except sp, bp and ip.
  *
- * Most functions have the same caller as last time. An entry has the index of its last caller's
- * entry. So the caller's rule can be fetched while the return address is still being loaded; the
- * return address must then confirm the caller.
+ * Most functions have the same caller as last time. The known rule of a function has the index of
+ * the last caller's known rule, so that the caller's rule can be fetched while the return address
+ * is still being loaded. The return address must then confirm the caller.
  */
 static inline __attribute__((always_inline)) enum outcome walk__fast(struct walk *w,
 								     const struct context *c,
@@ -662,9 +664,9 @@ static __attribute__((noinline)) enum outcome walk__alone(struct walk *w, const 
 }
 
 /*
- * Walks at level 0, compares the walk with the last walk, and notes it for the next walk. Compares
- * only on the thread's own stack: the memory above a coroutine's stack may be unmapped when another
- * coroutine's stack is in the same place.
+ * Walks at level 0, compares this walk with the last walk, and notes this walk for the next
+ * comparison. Compares only on the thread's own stack: the memory above a coroutine's stack may be
+ * unmapped when another coroutine's stack is in the same place.
  */
 static enum outcome walk__again(struct walk *w, const struct context *c)
 {
@@ -1010,7 +1012,7 @@ static HOT_CODE bool trace__holds(const struct unwind_trace *trace, struct unwin
 
 /*
  * Finds the first word of @trace, beginning with word @i, that differs from the stack. Return:
- * whether there is one.
+ * whether any word differs.
  */
 static bool trace__miss_word(const struct unwind_trace *trace, unsigned int i,
 			     struct unwind_miss *miss)

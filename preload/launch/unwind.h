@@ -37,9 +37,9 @@ struct unwind_trace {
 	uint64_t sp, bp;		/* where the walk began */
 	uint64_t top;			/* the end of the highest word */
 	uint32_t nr;			/* number of words that were read, excluding the words
-					 * shared with outer */
+					 * shared with @outer */
 	bool bp_matters;
-	uint16_t nr_outer;		/* number of outermost words of outer that also belong to
+	uint16_t nr_outer;		/* number of outermost words of @outer that also belong to
 					 * this trace */
 	const struct unwind_trace *outer;	/* another trace, or NULL */
 	uint64_t words[];		/* values, innermost first; then their 16-bit offsets from
@@ -78,7 +78,7 @@ void unwind__init(void);
 const char *unwind__message(int *level);
 
 /*
- * Return: the bytes of a struct unwinder, for which the caller maps pages; 0 if chains are not
+ * Return: the size of a struct unwinder, for which the caller maps pages; 0 if chains are not
  * unwound here.
  */
 size_t unwinder__bytes(void);
@@ -112,8 +112,8 @@ bool unwinder__chain(struct unwinder *u, unsigned int level, struct xpu_slot *sl
 bool unwind_trace__share(struct unwind_trace *trace, const struct unwind_trace *outer);
 
 /*
- * Return: the bytes of the trace of the last chain at level 0; 0 if the chain depends on more than
- * a trace can hold.
+ * Return: how many bytes the trace of the last chain at level 0 takes; 0 if the chain depends on
+ * more than a trace can hold.
  */
 size_t unwinder__trace_bytes(const struct unwinder *u);
 
@@ -130,9 +130,9 @@ uint64_t unwinder__generation(const struct unwinder *u);
 void unwinder__trace(const struct unwinder *u, struct unwind_trace *trace);
 
 /*
- * Return: an array with a stack pointer for each frame of the last chain at @level: its value in
- * the frame's function after the callee returns. The function's own part of the stack ends at the
- * next frame's stack pointer.
+ * Return: an array with a stack pointer for each frame of the last chain at @level. The frame's
+ * function has this stack pointer after the callee returns. The function's own part of the stack
+ * ends at the next frame's stack pointer.
  */
 const uint64_t *unwinder__stack(const struct unwinder *u, unsigned int level);
 

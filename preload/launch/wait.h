@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 
-/* Calls shorter than about 10 us are not recorded. Recording a call costs a tenth of that. */
+/* Calls shorter than about 10 us are not recorded. Recording a call costs about 1 us. */
 #define WAIT_MIN_TICKS	arch__ticks_at_3ghz(30000)
 
 /* A call that has waited. */
@@ -35,8 +35,8 @@ static inline bool wait__is_long(uint64_t ticks)
 }
 
 /*
- * Measures a call that began at @ticks and has just ended. Clears the other members of @w. Return:
- * false if the call began before wait__start(), or took no time.
+ * Measures a call that began at @ticks and has just ended. Sets start_ns and ns in @w, and clears
+ * all other members of @w. Return: false if the call began before wait__start(), or took no time.
  */
 bool wait__measure(struct gpu_wait *w, uint64_t ticks);
 

@@ -7,12 +7,12 @@
 
 struct vendor;
 
-/* Adds a vendor; @vendor stays valid. Return: whether there was room for it. */
+/* Adds a vendor; @vendor must stay valid. Return: whether there was room for the vendor. */
 bool drain__add(const struct vendor *vendor);
 
 /*
  * Return: the vendors that were added so far. A vendor's place in the array never changes. @nr: set
- * to their number. May be called on any thread.
+ * to the number of vendors. May be called on any thread.
  */
 #define MAX_VENDORS	8
 const struct vendor *const *drain__vendors(unsigned int *nr);

@@ -4,8 +4,8 @@
  * the process sends itself, as Python does after an uncaught Ctrl-C. The device work that CUPTI
  * still holds would be lost, so the shim's thread is asked to send it first, within a time limit.
  *
- * _exit() is called in signal handlers and exec in vforked children. So nothing here takes a lock,
- * and all of it acts only in the process that loaded the shim.
+ * Programs call _exit() in signal handlers, and exec in vforked children. The functions here
+ * therefore take no lock, and act only in the process that loaded the shim.
  */
 #include "life/ends.h"
 

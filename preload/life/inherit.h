@@ -9,7 +9,7 @@
 /* Notices forks. Called when the shim is loaded. */
 void inherit__init(void);
 
-/* After a while, ends the recording by the parent's listener; called periodically. */
+/* Called periodically. After some time, the parent's listener no longer records the child. */
 void inherit__look(void);
 
 #endif /* XPU_PRELOAD_INHERIT_H */

@@ -50,10 +50,10 @@
 					 * noticed */
 #define FLUSH_NS	200000000ll	/* time between flushes of finished device work */
 #define SETTLE_NS	20000000ll	/* time between flushes after a window has ended */
-/* How long to wait for the shim's thread while no work arrives and none is packed: */
+/* How long to wait for the shim's thread while no work arrives or is packed: */
 #define EXIT_WAIT_S	5		/* when the process ends: until the thread leaves its
 					 * loop */
-#define LAST_WAIT_S	30		/* after that: until the thread has sent everything */
+#define LAST_WAIT_S	30		/* after its loop: until the thread has sent everything */
 #define END_WAIT_S	1		/* if the process ends without exit handlers */
 #define TELL_NS		900000000ull	/* part of END_WAIT_S, for handing over shared memory */
 
@@ -78,7 +78,7 @@ static struct {
 /* Held while a vendor is added, and while the address of xpuload changes. */
 static pthread_mutex_t coming = PTHREAD_MUTEX_INITIALIZER;
 
-/* Whether the shim is awake in this process. The program may open a window before that. */
+/* Whether the shim is awake in this process. A window may open before the shim is awake. */
 static bool is_ready(void)
 {
 	return atomic_load(&runs.awake) && !atomic_load(&life.stop) && getpid() == life.pid;

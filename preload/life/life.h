@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* life.h - the functions of life.c, which runs the shim in a process, for vendors and ends.c */
+/* life.h - functions for vendors and ends.c; life.c runs the shim in a process */
 #ifndef XPU_PRELOAD_LIFE_H
 #define XPU_PRELOAD_LIFE_H
 

@@ -41,8 +41,8 @@ static void thread_ends(void)
 
 /*
  * Whether no other thread can be reading the environment, so that setenv() may move it and free the
- * old copy. glibc 2.32 and later have a flag for that. Otherwise the number of links of
- * /proc/self/task is the number of threads plus two.
+ * old copy. glibc 2.32 and later have a flag for single-threaded processes. Otherwise the number of
+ * links of /proc/self/task is the number of threads plus two.
  */
 static bool is_single_threaded(void)
 {

@@ -24,7 +24,9 @@ void request__init(struct request *r);
  */
 void request__ask(struct request *r, int seconds);
 
-/* Runs @r once for each request__ask() since the last call. Only the shim's thread calls this. */
+/*
+ * Runs @r once for each request__ask() that was not served yet. Only the shim's thread calls this.
+ */
 void request__serve(struct request *r);
 
 /*

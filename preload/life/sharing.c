@@ -9,8 +9,8 @@
 #include "wire/shm.h"
 #include "xpu_shm.h"
 
-static enum shm_state counted = SHM_NONE;	/* the state for which xpuload was last counted */
-static bool wants;				/* whether want(true) was called last */
+static enum shm_state counted = SHM_NONE;	/* the state at the last call of count() */
+static bool wants;				/* the last call of want() was want(true) */
 
 /* Adds or removes xpuload as a listener to the optional records that it wants. */
 static void want(bool more)

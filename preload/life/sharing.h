@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sharing.h - counts xpuload as a listener while memory is shared with it
+ * sharing.h - counts xpuload as a listener while it shares memory with the process
  *
  * All functions are for the thread that calls states__follow(). With shared memory, Linux counts no
  * listeners in the semaphores.
@@ -21,8 +21,8 @@ enum sharing_answer {
 };
 
 /*
- * Adds xpuload as a listener to the records that it wants. Called as soon as its address is known,
- * because ranges may open before GPUs are used.
+ * Adds xpuload as a listener to the records that it wants. Called as soon as xpuload's address is
+ * known, because ranges may open before GPUs are used.
  */
 void sharing__want(void);
 

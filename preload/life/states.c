@@ -179,8 +179,7 @@ static void follow_shared_memory(void)
 }
 
 /*
- * Follows the listeners of a vendor that stays awake while nobody listens, but records nothing
- * during that time.
+ * Follows the listeners of a vendor that records nothing, but stays awake, while nobody listens.
  */
 static void follow_beside(struct run *run, bool heard)
 {
@@ -206,7 +205,7 @@ static void follow_dormant(struct run *run, bool heard)
 	if (heard && (!vendor->may_open || vendor->may_open()))
 		wake(run);
 	else if (!heard && vendor->forget_said)
-		vendor->forget_said();	/* the next listener must be told, too */
+		vendor->forget_said();	/* the next listener needs all definitions, too */
 }
 
 static void follow_awake(struct run *run, bool heard)

@@ -98,9 +98,9 @@ static bool work_is_coming(void)
 }
 
 /*
- * Makes the vendors stop recording a window whose launches had not returned when the window closed,
- * if the launches have returned by now or the time limit is over. Return: whether no such window is
- * being recorded.
+ * When a window closes, some of its launches may not have returned yet. Makes the vendors stop
+ * recording such a window if the launches have returned by now or the time limit is over. Return:
+ * whether no such window is being recorded.
  */
 static bool close_late(void)
 {

@@ -16,8 +16,8 @@
 #include "xpu_slot.h"
 
 /*
- * If a window begins at a launch number, the vendor starts to collect this number of launches
- * earlier. These early launches and their device work are not recorded.
+ * If a window begins at a launch number, the vendor starts to collect when EARLY launches are left
+ * before this number. These early launches and their device work are not recorded.
  */
 #define EARLY		256u
 
@@ -46,8 +46,8 @@ static struct {
 	uint64_t first, last;		/* with LAUNCHES: numbers of launches; the first launch
 					 * is 1 */
 	atomic_uint_fast64_t nr_launches;
-	atomic_uint_fast64_t nr_left;	/* number of launches, from first to last + 1, that have not
-					 * ended */
+	atomic_uint_fast64_t nr_left;	/* number of launches, from @first to @last + 1, that have
+					 * not ended */
 	atomic_bool opened;
 
 	regex_t regex;			/* RANGES */
@@ -59,8 +59,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static sigset_t before_lock;		/* under lock */
 
 /*
- * The matching ranges that this thread has pushed, by domain. depth counts the matching range and
- * the ranges pushed inside it.
+ * The ranges that match the pattern and that this thread has pushed, by domain. @depth counts the
+ * matching range and the ranges pushed inside it.
  */
 static __thread struct {
 	const void *domain;

@@ -33,8 +33,8 @@ void capture__lock(void);
 void capture__unlock(void);
 
 /*
- * Sets functions to call when a window opens and closes. They run on the thread that opens or
- * closes it, under the lock, which blocks signals.
+ * Sets functions to call when a window opens and closes. The functions run on the thread that opens
+ * or closes the window, under capture__lock(), and thus with signals blocked.
  */
 void capture__call_at_windows(void (*opens)(void), void (*closes)(void));
 
@@ -67,8 +67,8 @@ void capture__profiler(bool start);
 
 /*
  * Whether NVTX ranges open windows: ranges that the calling thread pushes, or that the process
- * starts. capture__pushed() and capture__starts() are called before the event is recorded, the
- * other functions after.
+ * starts. capture__pushed() and capture__starts() are called before the event is recorded. The
+ * other functions below are called after the event is recorded.
  */
 bool capture__watches_ranges(void);
 void capture__pushed(struct range *range);

@@ -58,7 +58,7 @@ static int tracked(int level)
 	return level < 0 ? NVTX_ABI_NO_TRACKING : level;
 }
 
-/* Whether ranges are recorded or open windows. */
+/* Whether ranges are wanted: for the recording, or because they open windows. */
 static inline bool are_wanted(void)
 {
 	return ranges__wanted() || capture__watches_ranges();

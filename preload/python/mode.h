@@ -25,8 +25,8 @@ extern _Atomic enum python_mode python__mode HIDDEN;
 void python__look(bool unwound);
 
 /*
- * Reports where the process's interpreter is, if it has one, to loaders that take CPU samples.
- * Called when there is a new listener. Also called when the shim is loaded, even though the
+ * Reports the place of the process's interpreter, if any, to loaders that take CPU samples. Called
+ * when there is a new listener. Also called when the shim is loaded, even though the
  * interpreter may start later, since the process may never use CUDA.
  * @early: the process has not called CUDA yet, see XPU_SITE_EARLY
  */

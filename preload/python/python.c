@@ -28,7 +28,7 @@ struct known_line {
 	uint64_t word;			/* the frame's word in the chain; 0: not shown */
 	/* If code objects have no versions, they are recognized by these members: */
 	uint64_t name, filename, table;
-	uint32_t prefix_bytes;		/* bytes of the line table that determine the line */
+	uint32_t prefix_bytes;		/* how many first bytes of @table determine the line */
 	uint32_t reserved;
 	const struct known *known;
 } __attribute__((aligned(64)));
@@ -271,7 +271,7 @@ static void python__walk_objects(struct python *p, uint64_t tstate, bool probati
 	}
 }
 
-/* Walks the frames of CPython 3.11 and later: _PyInterpreterFrames, many for each loop. */
+/* Walks the frames of CPython 3.11 and later: an evaluation loop has many _PyInterpreterFrames. */
 static void python__walk_frames(struct python *p, uint64_t tstate, bool probation)
 {
 	struct step *step = p->steps, *const end = step + MAX_FRAMES;
@@ -461,9 +461,9 @@ static unsigned int find_loop_frame(const struct xpu_slot *slot, const uint64_t 
 }
 
 /*
- * Merges native frames and groups, which have the same order, in one pass over both. If the native
- * chain was cut before the loops of some groups, these groups are added at the outer end of the
- * chain.
+ * Merges the native frames with the groups of Python frames. Both have the same order, so one pass
+ * suffices. If the native chain was cut before the loops of some groups, these groups are added at
+ * the outer end of the chain.
  */
 static void python__merge(struct python *p, const uint64_t *stack, struct xpu_slot *slot)
 {

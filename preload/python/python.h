@@ -51,7 +51,7 @@ void python__chain(struct python **p, unsigned int level, const uint64_t *stack,
  */
 struct python_trace;
 
-/* Return: the bytes of the trace of the last chain; 0 if it has no trace. @p may be NULL. */
+/* Return: the size of the last chain's trace; 0 if the chain has no trace. @p may be NULL. */
 size_t python__trace_bytes(const struct python *p);
 
 /*
@@ -74,7 +74,7 @@ void python__free(struct python *p);
 
 /*
  * Packs the definitions that launches need, under the lock of sender.h.
- * Return: whether there were any.
+ * Return: whether there were any definitions.
  */
 bool python__drain(void);
 

@@ -96,8 +96,8 @@ static inline void probe__launch(const struct xpu_slot *slot)
 }
 
 /*
- * Touches memory that may have been written long ago. BPF programs cannot read a page that is
- * unmapped at that moment because it was swapped out or NUMA balancing is watching it.
+ * Touches memory that may have been written long ago. BPF programs cannot read a page while it is
+ * swapped out, or while NUMA balancing has unmapped it to watch accesses.
  */
 static inline void probe__touch(const void *from, size_t bytes)
 {
@@ -119,7 +119,7 @@ static inline void probe__batch(const void *records, size_t bytes)
 		shm__batch(records, bytes);
 }
 
-/* Sends the entries of @log before number @end. */
+/* Sends the entries of @log whose numbers are below @end. */
 static inline void probe__log(const struct xpu_log *log, uint64_t end)
 {
 	probe__touch(&log->entries[log->tail % XPU_LOG_ENTRIES],

@@ -66,13 +66,14 @@ static struct {
 	pid_t recorder;			/* xpuload's pid in this process's pid namespace, or 0 */
 
 	struct xpu_shm_hello hello;
-	int sent;			/* one thread at a time uses this and the members down to
-					 * counts */
+	int sent;			/* this and the members down to @counts are used by one
+					 * thread at a time */
 	bool again;			/* the descriptor is kept for the next recording */
 	int memory;			/* the file's descriptor; -1: it was sent, or there is no
 					 * file */
 	int segment;			/* the id of the segment, or -1 */
-	dev_t dev;			/* with ino: show whether the program has closed the file */
+	dev_t dev;			/* dev and ino show whether the program has closed the
+					 * file */
 	ino_t ino;
 	uint64_t nr_before;		/* number of launches before this recording */
 	uint64_t nr_told;		/* number of launches that @counts includes */
@@ -89,7 +90,7 @@ static struct {
 	atomic_uint_fast64_t limit;	/* the head may advance to this value before the tail must
 					 * be read again */
 	uint16_t given[XPU_SHM_NR_THREADS];	/* numbers of threads whose pages can be used again;
-						 * under the caller's lock */
+						 * protected by the caller's lock */
 	unsigned int nr_given;
 } shm = { .memory = -1, .segment = -1, .counts_id = -1 };
 
@@ -765,8 +766,8 @@ static __attribute__((noinline, cold)) bool extend(size_t bytes)
 }
 
 /*
- * Return: room for @bytes, to be passed to commit(); NULL if the ring has no room: extend() may
- * then find some.
+ * Return: room for @bytes, to be passed to commit(). If the ring has no room, returns NULL, and
+ * extend() may find room.
  * @kind: the kind of record that is lost if the process is killed before commit(). reserve() calls
  * no function, so that its callers need not save registers.
  */

@@ -18,7 +18,7 @@
 #include "xpu_slot.h"
 
 /*
- * Reads @where, the value of XPU_SHM_ENV, which says where xpuload waits, and does nothing else.
+ * Reads @where, the value of XPU_SHM_ENV, which says where xpuload waits. Does nothing else.
  * Return: whether the value is valid.
  */
 bool shm__start(const char *where);
@@ -39,7 +39,7 @@ bool shm__is_started(const char *where);
 void shm__stop(void);
 
 /*
- * Whether xpuload wants the records that the flag @wanted, XPU_SHM_WANTS_*, stands for; valid after
+ * Whether xpuload wants the records of the flag @wanted, which is an XPU_SHM_WANTS_*. Valid after
  * shm__start().
  */
 bool shm__wants(unsigned int wanted);
@@ -59,7 +59,8 @@ enum shm_state shm__state(void);
 
 /*
  * Tries for @wait_ns to hand over the memory, if xpuload does not have it yet. Until that succeeds,
- * a page that xpuload reads counts the launches of this process so far, @nr_launches, as lost.
+ * a page that xpuload reads counts this process's launches as lost. @nr_launches: the number of its
+ * launches so far
  */
 void shm__tell(uint64_t nr_launches, uint64_t wait_ns);
 

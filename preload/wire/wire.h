@@ -33,9 +33,8 @@ void *wire__reserve(uint16_t type, uint16_t misc, uint32_t size);
 uint32_t wire__string(const char *name);
 
 /*
- * Return: the id of the string for a kernel's name and its launch's shape. If the program uses more
- * shapes than are remembered, it is the id of the name alone. 0 if @name is NULL or memory is
- * short.
+ * Return: the id of the string for a kernel's name and its launch's shape; the id of the name alone
+ * if the program uses more shapes than are remembered; 0 if @name is NULL or memory is short.
  */
 uint32_t wire__kernel(const char *name, const struct xpu_shape *shape);
 

@@ -8,7 +8,7 @@
 
 #include "wire/wire.h"
 
-/* A kernel, a copy or a set. */
+/* A kernel, a copy or a memset. */
 struct gpu_work {
 	uint16_t type;			/* XPU_RECORD_KERNEL, _MEMCPY or _MEMSET */
 	uint8_t api;			/* enum xpu_api */

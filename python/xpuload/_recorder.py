@@ -96,7 +96,7 @@ class Recorder:
         self.pid = os.getpid()
         self.folder = tempfile.mkdtemp(dir=folder())
         self._nr = 0
-        self.address = None		# where xpuload waits for the shared memory, if it does
+        self.address = None		# where xpuload waits for the shared memory; None: nowhere
         log = os.path.join(self.folder, "log")
         with open(log, "ab", buffering=0) as to:
             self._log = open(log, "rb", buffering=0)
@@ -178,7 +178,7 @@ class Recorder:
         end = time.monotonic() + REASON_S
         state = share(self.address) if self.address else follow()
         while state < 0:
-            # The shim's message says why; it takes a moment until xpuload prints it.
+            # The shim's message says why, but xpuload prints the message only after a moment.
             messages += self.messages()
             reason = self._reason(messages)
             if reason or time.monotonic() > end:
@@ -231,7 +231,7 @@ class Recorder:
 
 
 _folder = None			# a directory for all recordings of this process
-_janitor = None			# the child process that removes it
+_janitor = None			# the child process that removes _folder
 
 
 def folder():

@@ -8,7 +8,7 @@ import tempfile
 from xpuload._errors import XpuloadError
 from xpuload.recording import record
 
-HEIGHT = 700			# pixels of the page in the cell's output
+HEIGHT = 700			# height of the page in the cell's output, in pixels
 
 
 def options_of_line(line):

@@ -26,7 +26,7 @@ _lock = threading.Lock()
 _active = None			# the Recording whose block is open
 _numbers = itertools.count(1)	# for the names of temporary recordings
 _merging = []			# Recordings that wait for xpumerge
-_newest = {}			# for each recording's path: the file with names that replaces it
+_newest = {}			# maps each output path to the newest file written for this path
 
 
 class Schedule:

@@ -15,7 +15,7 @@ import sys
 from xml.etree import ElementTree
 
 CPP_WORD = re.compile(rb"\b(new|not|and|or|delete)\b")
-# Ends of lines after which a statement begins, and not the rest of a statement.
+# Matches a line if the next line begins a new statement, instead of continuing a statement.
 STATEMENT_FOLLOWS = re.compile(rb"""[;}]$|[^={][ ]{$|^{$|^\s*(case\b.*|default|\w+):$|\belse$|
 	^\s*(}\s*)?(else\s)?(if|for|while)\b.*\)$""", re.VERBOSE)
 
@@ -67,7 +67,7 @@ def check_replacements(text, replacements, lines):
             yield line, ("no " if old else "a ") + "space before '" + \
                 text[end:end + 20].split(b"\n")[0].decode("utf-8", "replace") + "'"
         elif breaks and old.rpartition(b"\n")[2] != wanted.rpartition(b"\n")[2]:
-            # A line that clang-format ends elsewhere moves all that follows in the statement.
+            # If clang-format breaks a line elsewhere, all that follows in the statement moves.
             if moved is not None and not re.search(rb"[;{}]\s*\n", text[moved:end]):
                 continue
             before = text[text.rfind(b"\n", 0, offset) + 1:offset].rstrip()

@@ -18,8 +18,8 @@ trap 'rm -rf "$tmp"' EXIT
 status=0
 few=
 
-# files NAME...: prints the files of the tree that find's NAMEs match, without built and third-party
-# ones.
+# files NAMES: prints the files of the tree that match NAMES, which are arguments of find. Leaves
+# out built and third-party files.
 files() {
 	find . \( -path './.*' -o -path './build*' -o -path ./third_party \) -prune -o -type f \
 		\( -false "$@" \) -print | sed 's|^\./||' | LC_ALL=C sort

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # blocks.sh [N] - measures how long it takes to enter and to leave a block of xpuload.record(), in
 # ms: the first block, and the median and the maximum of N more, through shared memory and by BPF,
-# on the simulated device. It also measures a launch in a process without a shim, between blocks,
-# and in a block. make bench-python runs this script.
+# on the simulated device. It also measures how long a launch takes in a process without a shim,
+# between blocks, and in a block. make bench-python runs this script.
 export XPULOAD_TREE="$XPU_BUILD" PYTHONPATH="$XPU_SRC/python" LD_LIBRARY_PATH="$XPU_BUILD/sim"
 for transport in shm bpf; do
 	PYTHONDONTWRITEBYTECODE=1 python3 - "$transport" "${1:-30}" <<'END'

@@ -6,7 +6,7 @@
  *				"path"
  *
  * Each way has a process of its own. The processes take turns, so a slow moment of the machine
- * affects all of them. CUPTI may only be called after the first fork. "path" is the set that
+ * affects all of them. CUPTI may only be called after the first fork. The way "path" enables what
  * xpuload enables for every recording: activity records of kernels, copies and sets, and callbacks
  * of the driver's launches, copies, sets, waits and event records. Callbacks read the CPU's counter
  * twice and keep the difference, as the shim does.

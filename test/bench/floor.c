@@ -4,10 +4,10 @@
  *
  * This injection library (CUDA_INJECTION64_PATH) enables kernel activity records with buffers of
  * the usual size and throws the records away. It has no callbacks, takes no stacks and writes
- * nothing. With FLOOR_CALLBACKS in the environment, it enables callbacks that do nothing for the
- * driver's launches, copies and sets: the least cost of finding the caller of each launch. With
- * FLOOR_CALLS=runtime, all runtime calls have such callbacks as well. With FLOOR_CALLS=both, all
- * driver calls have such callbacks, too. With FLOOR_CALLS=records, all calls have activity records
+ * nothing. With FLOOR_CALLBACKS in the environment, it enables empty callbacks for the driver's
+ * launches, copies and sets: the least cost of finding the caller of each launch. With
+ * FLOOR_CALLS=runtime, all runtime calls have empty callbacks as well. With FLOOR_CALLS=both, all
+ * driver calls have empty callbacks, too. With FLOOR_CALLS=records, all calls have activity records
  * instead. With FLOOR_COUNT, it prints at exit how often each function was called.
  */
 #include <cupti.h>

@@ -412,7 +412,7 @@ def added(figures, row, of, to):
     if not a or not b or statistics.mean(b) <= 0:
         return None
     share = statistics.mean(a) / statistics.mean(b)
-    # Both shares are relative to one base, so they share its errors.
+    # Both costs are differences from one base, so the base's errors are in both costs.
     return share, error([x - share * y for x, y in zip(a, b)]) / statistics.mean(b)
 
 

@@ -7,14 +7,14 @@
  *						FIFO CONTROL.go. CONTROL.said gets "ready", then ns.
  *						A single thread stays on one CPU.
  *	launch ... -x cycle|random		from 16 more sites, in turn or in random order
- *	launch ... -x alloc			a launch, and then memory: instead of each later
- *						launch cudaMallocAsync() and cudaFreeAsync()
+ *	launch ... -x alloc			one launch; then cudaMallocAsync() and
+ *						cudaFreeAsync() in place of each further launch
  *	launch ... -x mixalloc			memory from the 16 sites in random order: a site
  *						allocates if it has no memory, else frees it
  *	launch ... -w				the first 1,000 launches are in a window that
  *						cudaProfilerStart() opens
  *	launch ... -s SECONDS [-r RATE]		runs for SECONDS, at no more than RATE launches a
- *						second. Prints launches per second. Both figures are
+ *						second. Prints launches per second. Both rates are
  *						of all threads. Says "running" after the warm-up.
  *
  * Each thread has its own stream, kernel and launch site (only site_NN launches kernel_NN, so a
@@ -195,7 +195,7 @@ static void run(struct worker *w)
 	w->end = now();
 }
 
-/* Moves to the last CPU. Threads that CUDA has already made stay on their CPUs. */
+/* Moves this thread to the last CPU. CUDA's existing threads stay on their CPUs. */
 static void stay_here(void)
 {
 	cpu_set_t all, one;

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# memory.sh [EVENTS...]: measures the time and memory of finding what holds memory at the peak, in
-# recordings of EVENTS memory events (1 and 10 million; 50000000 takes half a minute more), with
-# 2,000 and with 200,000 live blocks. "ns each" is CPU time per event, and "bytes each" is the size
-# of the recording per event.
+# memory.sh [EVENTS...]: measures the time and memory that xpumerge needs to find the holders of
+# memory at the peak. The recordings have EVENTS memory events (1 and 10 million; 50000000 takes
+# half a minute more), with 2,000 and with 200,000 live blocks. "ns each" is CPU time per event, and
+# "bytes each" is the size of the recording per event.
 . "$(dirname "$0")/lib.sh"
 [ $# -gt 0 ] || set -- 1000000 10000000
 

@@ -10,9 +10,10 @@
 #	records first	200,000 in flight, and records come before their launches
 #	by thread	launches come in runs of 4,096 of one thread, as threads send their logs
 #
-# The recordings consist of blocks, as xpuload writes them; "plain" ones have no blocks, as before
-# version 2. "ns each" is CPU time per launch; "x linear" is its ratio to the run with the fewest
-# launches. Then it measures other recordings and output formats, with the fewest launches.
+# The recordings consist of blocks, as xpuload writes them; "plain" recordings have no blocks, as
+# before version 2. "ns each" is the CPU time per launch. "x linear" is this time, divided by the
+# CPU time per launch of the run with the fewest launches. Then merge.sh measures other recordings
+# and output formats, with the fewest launches.
 . "$(dirname "$0")/lib.sh"
 [ $# -gt 0 ] || set -- 1000000 10000000 30000000
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Measures the cost of an OpenCL enqueue: 8 x 20,000 launches by cl_exact, bare, with a layer that
 # does nothing, with the shim dormant, and recorded. Runs take turns. Prints medians of the CPU time
-# per launch, and of its difference to the bare run of the same round.
+# per launch, and of the difference between this time and the bare run's time in the same round.
 # ROUNDS=N (9), THREADS=N (8)
 . "$XPU_SRC/test/bench/lib.sh"
 exact=$XPU_BUILD/workload/cl_exact rounds=${ROUNDS:-9} threads=${THREADS:-8} n=20000

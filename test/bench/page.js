@@ -5,7 +5,7 @@ const path = require("path");
 const { chromium } = require("playwright-core");
 
 const STEPS = 120;
-/* how many wheel steps zoom the time before it is dragged */
+/* for each measurement: how many wheel steps zoom in before the time is dragged */
 const ZOOMS = [0, 6, 14, 22];
 
 /* Runs in the page, before its own scripts: notes how long each script takes. */

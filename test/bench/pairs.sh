@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # pairs.sh [NR [SEED]]: imports recordings that consist of two files, and whose launches are known.
-# Prints how many launches xpumerge pairs rightly and with certainty, wrongly but with certainty,
-# and without certainty, and how many launches it invents. More than one wrong launch in 1000 is
-# marked. NR recordings (300) are made at random. XPU_PAIRS_MERGE names another xpumerge, for
-# example an older one.
+# Prints the number of launches that xpumerge pairs rightly and with certainty, wrongly but with
+# certainty, and without certainty. Also prints how many launches xpumerge invents. More than one
+# wrong launch in 1000 is marked. NR recordings (300) are made at random. XPU_PAIRS_MERGE names
+# another xpumerge, for example an older one.
 . "$XPU_SRC/test/lib/pairs_checks.sh"
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# recorder.sh [LAUNCHES]: measures the share of a core that xpuload takes while 8 threads of a
-# target make LAUNCHES launches a second (100,000) from 1,000 call paths in random order, and the
-# bytes that a launch and its kernel take in the recording. It does so for each way to compress the
-# recording, in turns. Prints medians of XPU_ROUNDS (5). Needs root, BPF, and at least two cores,
-# because the simulated device uses CPUs, too.
+# recorder.sh [LAUNCHES]: measures the share of a core that xpuload takes, and the bytes that a
+# launch and its kernel take in the recording. 8 threads of a target make LAUNCHES launches a second
+# (100,000) from 1,000 call paths in random order. The ways to compress the recording take turns.
+# Prints medians of XPU_ROUNDS (5). Needs root, BPF, and at least two cores, because the simulated
+# device uses CPUs, too.
 : "${XPU_SRC:?run it as: make bench}"
 . "$XPU_SRC/test/bench/lib.sh"
 rate=${1:-100000} rounds=${XPU_ROUNDS:-5}

@@ -105,7 +105,7 @@ static __attribute__((noinline)) void whole(void)
 	callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, CBID, &d);
 }
 
-/* Launches from many call sites, as programs do. */
+/* Functions that launch from different call sites, as in programs. */
 #define SITE(n)	static __attribute__((noinline)) void site_##n(void) { whole(); asm volatile(""); }
 SITE(0) SITE(1) SITE(2) SITE(3) SITE(4) SITE(5) SITE(6) SITE(7)
 
@@ -148,7 +148,7 @@ static __attribute__((noinline)) void mixed(void)
 	asm volatile("");
 }
 
-/* Makes memory events, from as many call sites as launches. */
+/* Memory events: mixed_events() makes them from eight call sites. */
 static uint8_t alloc_what;
 static uint32_t nr_events;
 
@@ -282,7 +282,10 @@ static bool with_events;
 static bool is_counted;			/* runs in an emulator, which counts instructions and is
 					 * slow to translate new code */
 
-/* Each call reads other cache lines; all lines of a step exceed the L2 cache. */
+/*
+ * Each @path has its own cache lines. The lines that are used in a step do not fit into the L2
+ * cache.
+ */
 static __attribute__((noinline)) void something_else(unsigned int path)
 {
 	uint8_t *data = other_data + (size_t)path * OTHER_DATA;

@@ -3,9 +3,9 @@
 # stream.sh [SECONDS [EVERY [KIND [RATE]]]]: runs xpuload --every EVERY (5) --push for SECONDS (60)
 # to a receiver of KIND (otlp), while 8 threads make RATE launches a second (10,000). Meanwhile the
 # receiver answers 500, stalls, and is killed. Prints the share of a core that xpuload and its
-# children take together, the memory of each over time and its growth, the disk space in use, and
-# whether the receiver got exactly the profiles that xpuload reports as sent. Needs root, BPF,
-# libcurl, and protobuf for Python.
+# children take together, the memory of each process over time, the growth of this memory, the disk
+# space in use, and whether the receiver got exactly the profiles that xpuload reports as sent.
+# Needs root, BPF, libcurl, and protobuf for Python.
 : "${XPU_SRC:?run it as: make bench}"
 . "$XPU_SRC/test/bench/lib.sh"
 . "$XPU_SRC/test/lib/formats_checks.sh"

@@ -2,7 +2,7 @@
 /*
  * symbols FILE... - measures the cost of naming addresses
  *
- * It reads each file, finds the names of 100,000 distinct addresses in all of them, and then finds
+ * It reads all files, finds the names of 100,000 distinct addresses in these files, and then finds
  * the same names again. The goal is at most one second for the 100,000 addresses.
  */
 #include <stdio.h>

@@ -4,7 +4,7 @@
 # (100,000): how fast xpumerge writes them, their size on disk, and how long each recipe of
 # scripts/sql/ takes in DuckDB on all of them. Each recording is made, turned into tables and
 # removed before the next one; 1000 ranks take 2 GB of disk. DuckDB comes with make check-formats.
-# DIR=... keeps the tables there.
+# DIR=... keeps the tables in that directory.
 . "$(dirname "$0")/lib.sh"
 ranks=${1:-50} launches=${2:-100000} to=${DIR:-$dir/tables}
 

@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# twofile.sh [LAUNCHES]: measures the time and memory of an import of LAUNCHES launches (92,732),
-# and then of ten times as many, to folded stacks. The import has two files, one with stacks and one
-# with calls and kernels. The clocks of the files differ by 370 ms. "sites" is the number of call
-# paths, each with its own kernel: 64, as in real programs, and as many as launches, so that no path
-# occurs twice. Prints medians of 3 runs. "ns each" is CPU time per launch. "right" is how many
-# launches got the stack that belongs to their kernel; only timestamps can identify this stack.
+# twofile.sh [LAUNCHES]: measures the time and memory of an import of LAUNCHES launches (default:
+# 92,732), and then of ten times as many, to folded stacks. The import has two files, one with
+# stacks and one with calls and kernels. The clocks of the files differ by 370 ms. "sites" is the
+# number of call paths, each with its own kernel: 64, as in real programs, and as many as launches,
+# so that no path occurs twice. Prints medians of 3 runs. "ns each" is CPU time per launch. "right"
+# is how many launches got the stack that belongs to their kernel; only timestamps can identify this
+# stack.
 . "$(dirname "$0")/lib.sh"
 launches=${1:-92732}
 

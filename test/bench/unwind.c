@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Measures the time to unwind a call chain with the shim's unwinder and, if it is installed, with
- * libunwind's unw_backtrace(). It takes the best of many rounds, because machines are busy. It
- * measures warm walks, and the first walk of a thread, which is cold.
+ * Measures the time to unwind a call chain with the shim's unwinder and, if libunwind is installed,
+ * with unw_backtrace(). Takes the best of many rounds, because machines are busy. Measures warm
+ * walks, and the first walk of a thread, which is cold.
  */
 #include <dlfcn.h>
 #include <stdint.h>

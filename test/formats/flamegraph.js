@@ -76,7 +76,7 @@ async function click(page, name) {
 	await settle(page);
 }
 
-/* Return: a frame's tooltip, as an object by label. */
+/* Return: a frame's tooltip, as an object that maps each label to its text. */
 async function tip(page, name) {
 	const f = await reached(page, name);
 

@@ -5,7 +5,7 @@ const { ok, is, near, findings, open, shot, run } = require("./browser.js");
 const { folded, sum, leaf, rows, shown, ready, settle, drawn, click, tip, number, choose } =
 	require("./flamegraph.js");
 
-/* Frames for a kernel's stalls may follow the kernel. */
+/* A kernel's frame may be followed by frames for the kernel's stalls. */
 const isDevice = line => line[0].some(name => /^\[GPU\d*_(Kernel|Memcpy|Memset)\]/.test(name));
 const total = async page => number((await tip(page, "all")).total);
 const chip = (page, mode) => page.textContent(`[data-mode="${mode}"] b`);

@@ -46,7 +46,7 @@ merge=$XPU_BUILD/xpumerge
 "$merge" run.data --memory live --at failed --json --table memory_moments -o failed.json 2>/dev/null
 "$XPU_BUILD/gen_data" --launches 1000 --paths 9 -o app.data
 "$merge" app.data -o app.html 2>/dev/null
-# Another recording with memory shows time first, because nobody asked for memory.
+# The page of another recording with memory shows time first, because no option asks for memory.
 "$merge" "$XPU_SRC/test/t1/corpus/2.7.xpu" -o all.html 2>/dev/null
 
 exec node "$XPU_SRC/test/formats/html_memory.js"

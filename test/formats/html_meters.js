@@ -32,7 +32,7 @@ async function hover(page, x, y) {
 			[dt.textContent, dt.nextSibling.textContent])) });
 }
 
-/* Return: the tooltip of each row, in the middle of the timeline, by name. */
+/* Return: for the name of each row: the row's tooltip at the middle of the timeline. */
 async function rows(page) {
 	const found = new Map(), { box, left, height } = await page.$eval("#lanes", e => {
 		const area = e.ownerDocument.getElementById("strip-area").getBoundingClientRect();

@@ -216,8 +216,8 @@ async function testWindows() {
 /* ---- tables --------------------------------------------------------------------------------- */
 
 /*
- * In Top, copies, memsets and CPU functions have the tables' values; html_explore.js compares
- * kernels.
+ * In Top, copies, memsets and CPU functions have the same values as in the tables. html_explore.js
+ * compares kernels.
  */
 async function testTables() {
 	const read = name => JSON.parse(fs.readFileSync(`app.${name}.json`))[name],

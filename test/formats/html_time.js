@@ -230,7 +230,7 @@ async function testMoving() {
 	await page.context().close();
 }
 
-/* With the keyboard alone: to the first event, along its row, and to its call path. */
+/* Goes to the first event, along its row, and to its call path, with the keyboard alone. */
 async function testChoosing() {
 	const page = await withEvents("app.html#unit=ns&events=1");
 	const { work, launches } = chrome("app", await startOf(page));

@@ -168,7 +168,7 @@ async function testSelecting() {
 	await page.keyboard.press("Escape");
 	await settle(page);
 
-	/* Selecting a function in the graph restricts the table to its work. */
+	/* Selecting a function in the graph restricts the table to the work of this function. */
 	const names = lines.flatMap(l => l[0].slice(2, -2));
 	/*
 	 * Only one frame of the graph has this name: all lines that contain it have the same

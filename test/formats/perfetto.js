@@ -49,8 +49,8 @@ function wanted(file, nr) {
 }
 
 /*
- * Computes the same sums from the tables: from the devices' slices, and from the origins of the
- * arrows to the slices.
+ * Computes the sums of wanted() from the tables of the trace. Work is in the slices of devices.
+ * Call paths are in the slices where the arrows to the work begin.
  */
 async function work(engine, format, unit) {
 	const rows = await engine.rows(format === "pftrace" ? `

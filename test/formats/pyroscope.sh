@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Compares the requests of xpuload --push with the requests of Pyroscope's own client for Node.js:
-# endpoint, names in the query, and a profile that the same reader accepts.
+# the endpoint, the names in the query, the labels, and the form of the profile.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 . "$XPU_SRC/test/lib/formats_checks.sh"

@@ -94,7 +94,7 @@ run(async () => {
 	   "folded: each stack has its nanoseconds");
 
 	/*
-	 * In this format, samples last until the next sample, so only their stacks can be compared.
+	 * In this format, each sample lasts until the next sample, so only stacks can be compared.
 	 */
 	const perf = await imported("app.perf"), wanted = folded("app.folded", false);
 	const got = [...stacks(perf).keys()].filter(s => s);

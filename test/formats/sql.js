@@ -237,7 +237,7 @@ async function main() {
 	}
 	await open("live");
 
-	/* Computes the samples in gaps directly, from each piece of work and the ones before it. */
+	/* Computes the samples in gaps directly, from each piece of work and all earlier pieces. */
 	rows = await query(recipe("idle_host", ALL));
 	const plain =
 		await query(`WITH ends AS

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The recipes of scripts/sql/, which DuckDB runs on a job of five ranks and on a live recording,
-# give the results of xpumerge's own tables.
+# DuckDB runs the recipes of scripts/sql/ on a job of five ranks and on a live recording. The
+# recipes give the same results as xpumerge's own tables.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf shim
 use_sim

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * fuzz_cgroup - fuzzes a line of /proc/PID/cgroup; anybody who may make cgroups can choose its
- * names
+ * fuzz_cgroup - fuzzes a line of /proc/PID/cgroup; anybody who may make cgroups can choose the
+ * line's names
  */
 #include <stdint.h>
 #include <stdlib.h>

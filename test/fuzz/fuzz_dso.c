@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * fuzz_dso - fuzzes a file that a recording names: segments, symbols, build-id and their names;
- * PLT, .gnu_debuglink, .gnu_debugdata and unwind information
+ * fuzz_dso - fuzzes a file that a recording names: its segments, build-id, symbols with names, PLT,
+ * .gnu_debuglink, .gnu_debugdata and unwind information
  */
 #include <stddef.h>
 #include <stdint.h>

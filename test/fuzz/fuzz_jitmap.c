@@ -26,8 +26,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		const struct jit_symbol *s = &m.symbols.v[i];
 
 		/*
-		 * Symbols must be sorted and disjoint, lookups must find them, and names lie inside
-		 * the text.
+		 * Symbols must be sorted and disjoint, lookups must find them, and their names must
+		 * lie inside the text.
 		 */
 		if (s->start >= s->end || (i && s->start < s[-1].end) ||
 		    jitmap__find(&m, s->start) != s || jitmap__find(&m, s->end - 1) != s ||

@@ -108,7 +108,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 }
 
 /*
- * Usually keeps the sizes of records right. Otherwise nothing after the first record would be read.
+ * Usually corrects the sizes of records. With wrong sizes, nothing after the first record would be
+ * read.
  */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
 {

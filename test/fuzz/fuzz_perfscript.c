@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * fuzz_perfscript - fuzzes the inputs of --cpu alone: the text of perf script, and perf.data
+ * fuzz_perfscript - fuzzes the inputs of --cpu without --gpu: perf script's text, and perf.data
  */
 #include <errno.h>
 #include <stddef.h>

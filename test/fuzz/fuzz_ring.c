@@ -615,7 +615,7 @@ static void hostile_batch(void)
 	struct gen g = { 0 };
 
 	gen__bytes(&g, &b, sizeof(b));
-	if (nr == 11) {			/* a single event of memory */
+	if (nr == 11) {			/* a single memory event */
 		struct xpu_record_alloc alloc = {
 			.time_ns = NOW, .order = take(1),
 			.event = { .path_id = 1, .what = XPU_ALLOC_MADE, .address = 0x1000,

@@ -4,9 +4,9 @@
  *
  * The input is a program. Its steps write records as the shim does, change any word of the shared
  * memory, or let the reader read. Whatever the memory contains, the reader passes on no record that
- * is too small for its type, reads at most one ring's bytes in a call, and returns. Until something
- * is changed, all records come out unchanged, in order. fuzz_ring fuzzes what the recorder does
- * with records that the reader passes on.
+ * is too small for its type, and each call of the reader returns after at most as many bytes as the
+ * ring has. Until something is changed, all records come out unchanged, in order. fuzz_ring fuzzes
+ * the recorder's handling of records that the reader passes on.
  */
 #include <fcntl.h>
 #include <stdbool.h>

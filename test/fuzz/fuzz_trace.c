@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * fuzz_trace - fuzzes the inputs of --gpu alone: JSON of Chrome, PyTorch and rocprofv3, databases
- * of rocprofv3, lines and text
+ * fuzz_trace - fuzzes the inputs of --gpu without --cpu: JSON of Chrome, PyTorch and rocprofv3,
+ * databases of rocprofv3, lines and text
  */
 #include <errno.h>
 #include <stddef.h>

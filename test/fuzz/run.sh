@@ -122,8 +122,8 @@ seed_dso() {
 	${CC:-cc} -O0 -shared -fPIC -nostdlib -s -o "$1/b.so" "$1/seed.c" 2>/dev/null
 	${CC:-cc} -O2 -shared -fPIC -nostdlib -Wl,-z,noseparate-code -o "$1/c.so" "$1/seed.c" \
 		2>/dev/null
-	# Makes a minimal C library: the functions at the root of stacks, which xpumerge finds by
-	# their code.
+	# Makes a minimal C library with the functions at the root of stacks. xpumerge finds these
+	# functions by their code.
 	cat >"$1/libc.c" <<-END
 	void pthread_create(void *, void *, void *);
 	void exit(int code) { for (;;) code++; }

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-# beside.py [THREADS]: ten windows of torch.profiler, CPU and CUDA, with stacks, while THREADS other
-# threads go on launching. For each window it prints the counts of this thread's device and CPU
-# events by name, the number of events with stacks, and the number of device events that began
-# before their call or ended after the last call. At the end it prints how many kernels of each name
-# the whole program launched.
+# beside.py [THREADS]: opens ten windows of torch.profiler, which record CPU, CUDA and stacks, while
+# THREADS other threads go on launching. For each window it prints the counts by name of the main
+# thread's device and CPU events, the number of events with stacks, and the number of device events
+# that began before their call or ended after the last call. At the end it prints how many kernels
+# of each name the whole program launched.
 import collections
 import json
 import sys

@@ -37,7 +37,8 @@ for row in csv.DictReader(line for line in open(sys.argv[2]) if line.startswith(
     value = float(row["Metric Value"].replace(",", "") or "nan")
     launches[row["ID"]][row["Metric Name"]] = value
     launches[row["ID"]]["key"] = key(row["Kernel Name"])
-# For each kernel: the number of launches, ns, cycles, and for each metric the sum of value * ns.
+# For each kernel: the number of launches, their total ns and total cycles, and for each metric the
+# sum of value * ns.
 truth = collections.defaultdict(lambda: [0, 0.0, 0.0, collections.Counter()])
 for launch in launches.values():
     ns = launch[TIME]

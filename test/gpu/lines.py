@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Operations on separate lines, which are identified by their kernels. Writes "LINE THREAD
-# KERNEL_REGEX" for each operation to the file that the first argument names. The backward pass runs
-# in autograd's thread.
+# Runs operations on separate lines. Each operation is identified by the name of its kernel. Writes
+# "LINE THREAD KERNEL_REGEX" for each operation to the file that the first argument names. The
+# backward pass runs in autograd's thread.
 import sys
 
 import torch

@@ -1173,7 +1173,7 @@ static void how_fork_first(void)
 		;
 }
 
-/* Children of a parent that has used CUDA: they cannot use it. */
+/* A child of a parent that has used CUDA cannot use CUDA. */
 static void how_fork_after(void)
 {
 	start();

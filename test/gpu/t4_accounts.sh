@@ -51,7 +51,7 @@ like "$(cat merge.log)" ' unmatched 0 lost 0$' "slow loader: nothing is lost"
 diag "$(sed -n '/^threads/,/^stacks/p' loader.txt | cut -c1-400)"
 xpumerge -i loader.data --table idle --csv --limit 0 >idle.csv 2>/dev/null
 diag "$(grep '^GPU .* idle' loader.txt)"
-# 60 batches, each 20 ms late. Imports and the kernels' first launches come before them.
+# Each of 60 batches comes 20 ms late. Imports and the kernels' first launches precede the batches.
 row=$(grep ': io in ' idle.csv | head -n 1)
 diag "$row"
 # Since Python 3.11, the name of a method includes its class.

@@ -11,7 +11,7 @@ need root gpu nvcc bpf
 	-ldl 2>nvcc.log
 ok $? "nvcc builds capture" || diag "$(cat nvcc.log)"
 
-counts() {		# counts NAME: prints the launches of each site, and the last line
+counts() {		# counts NAME: prints how often each site launched, and the account
 	xpumerge -i "$1.data" -f folded --gpu-only --unit count -o "$1.folded" 2>merge.log
 	sed -n 's/.*\[GPU[0-9]*_Kernel\]kernel_\([a-z]*\)\(;.*\)* \([0-9]*\)$/\1 \3/p' "$1.folded" |
 		awk '{ n[$1] += $2 } END { for (i in n) print i, n[i] }' | sort | tr '\n' ' '

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 # xpuload injects the shim into programs that were started without it: training in PyTorch,
 # inference with a CUDA graph, JAX and, on two GPUs, two NCCL ranks in the middle of collectives.
-# Each program goes on with equal results, and its launches are recorded. XPU_INJECT_TIMES is the
-# number of programs of each kind (default 3), XPU_INJECT_KINDS lists the kinds. It takes about 2
-# minutes.
+# Each program keeps running with unchanged results, and its launches are recorded. XPU_INJECT_TIMES
+# is the number of programs of each kind (default 3), XPU_INJECT_KINDS lists the kinds. The test
+# takes about 2 minutes.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root gpu bpf torch
@@ -16,7 +16,7 @@ if [ -z "${XPU_INJECT_KINDS:-}" ]; then
 fi
 diag "programs: $kinds, $times of each"
 
-start_programs() {	# start_programs ROUND: starts one of each kind, in KIND.ROUND/
+start_programs() {	# start_programs ROUND: starts a program of each kind, in KIND.ROUND/
 	for kind in $kinds; do
 		mkdir "$kind.$1"
 		python3 "$XPU_SRC/test/gpu/inject.py" "$kind" >"$kind.$1/out" 2>"$kind.$1/err" &
@@ -41,7 +41,7 @@ record() {		# record DIR PID: records the process, and checks the result
 	[ "${1%.*}" != train ] || grep -q 'inject.py' a.folded
 }
 
-check() {		# check DIR: records each process, ends the program, compares its results
+check() {		# check DIR: records each process, ends the program, and checks its results
 	wait_for is_ready "$1" || diag "$(tail -n 5 "$1/err")"
 	for pid in $(sed -n 's/^ready //p' "$1/out"); do
 		record "$1" "$pid" || {

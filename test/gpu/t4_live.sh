@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# xpuload attaches to a PyTorch loop many times, without a crash, a hang or memory growth, and with
-# equal results.
+# xpuload attaches to a PyTorch loop many times. The loop does not crash or hang, its memory does
+# not grow, and its results do not change.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root gpu bpf torch

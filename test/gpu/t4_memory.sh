@@ -90,9 +90,9 @@ like "$(cat oom.folded)" 'oom.py:hoard:5.*\[GPU_Memory\]block [0-9]{10,}' \
 	"out of memory: the holder is named"
 diag "$(xpumerge -i oom.data --table memory_failures 2>/dev/null | cut -c1-160)"
 
-# The page of the moment when memory ran out, also for a C++ server. If $OUT is set, the pages go
-# there.
-picture() {		# picture NAME WHO COMMAND...: the page of the moment when memory ran out
+# picture NAME WHO COMMAND...: records COMMAND, which runs out of memory, checks that WHO holds the
+# most memory, and makes the page of that moment. If $OUT is set, copies the page there.
+picture() {
 	name=$1 who=$2
 	shift 2
 	xpuload --memory --gpu-only -o "$name.data" "$@" >"$name.out" 2>load.log

@@ -11,7 +11,7 @@ nr=$(python3 -c 'import torch; print(torch.cuda.device_count())')
 unset CUDA_VISIBLE_DEVICES
 train=$XPU_SRC/test/gpu/memory.py
 
-first() {		# first NAME TABLE: prints its first row
+first() {		# first NAME TABLE: prints the table's first row
 	xpumerge -i "$1.data" --table "$2" --csv --limit 1 2>/dev/null | tail -n 1
 }
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # xpuload --gpu-metrics on a real GPU: copies are bound by memory, products by the tensor pipe, each
-# under its own call path. The energy equals NVML's own value. Also measures the cost of sampling
-# for the program and the recorder.
+# under its own call path. The energy equals NVML's own value. Also measures how much sampling costs
+# the program and the recorder.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu bpf torch
 
@@ -32,7 +32,7 @@ tables = {t: json.load(open(t + ".json"))[t + "_metrics"] for t in ("gpu", "kern
 for row in tables["gpu"]:
     print("#", row["title"], row["samples"], row["average"], row["max"], row["total"], row["idle"])
 def of(function):
-    # The shorter call path belongs to the first phase and also to the others.
+    # The shorter call path belongs to the first phase and also to the other phases.
     rows = [r for r in tables["path"] if ":" + function + ":" in r["path"] and "[GPU" not in r["path"]]
     ns = sum(r["total_ns"] for r in rows)
     mean = lambda key: sum((r[key] or 0) * r["total_ns"] for r in rows) / ns

@@ -5,7 +5,8 @@
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu bpf torch perl
 
-# record NAME COMMAND...: makes NAME.launches, which has "STACK COUNT" of device work only
+# record NAME COMMAND...: records COMMAND; NAME.launches gets a line "STACK COUNT" for each stack of
+# device work
 record() {
 	name=$1
 	shift

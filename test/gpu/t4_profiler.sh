@@ -78,7 +78,7 @@ for i in $(seq "$runs"); do
 		diag "run $i: $taken counted"
 	}
 done
-# Shows whether xpuload is the cause; this is not a test.
+# Shows whether the runs fail without xpuload, too; this is not a test.
 if [ $((nr_crashed + nr_other)) -gt 0 ]; then
 	seq -f 'without.%g' "$nr_done" | XPULOAD='' PROFILER_END=$(($(date +%s) + 120)) \
 		xargs -P "$jobs" -n 1 sh one.sh

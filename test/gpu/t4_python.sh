@@ -88,7 +88,7 @@ def count(prof, what):
 
 
 wrong, NR = [], len(results)
-for nr in range(0, NR, max(NR // 60, 1)):		# reading all of them takes long
+for nr in range(0, NR, max(NR // 60, 1)):		# reading all results takes long
     prof, account = results[nr], results[nr].result.account
     least = sure.get(("in", nr), 0)
     most = least + unsure.get(("in", nr), 0)

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# xpumerge ranks on two GPUs, or on four if the machine has them (NR_RANKS overrides this). Each
-# collective of each rank is paired, and there are as many as PyTorch itself counts. Waits and
-# transfers add up to the kernels' duration. The rank that is slow in its data loader or in a
-# kernel, and its call path, are in the first row. Also tested: ranks in a communicator that was
-# split off, in a nonblocking communicator, and ranks that xpuload attaches to. It takes about 3
-# minutes.
+# xpumerge ranks on two GPUs, or on four if the machine has four (NR_RANKS overrides this). Each
+# collective of each rank is paired, and the number of collectives is the number that PyTorch itself
+# counts. Waits and transfers add up to the duration of the kernels. The first row has the rank that
+# is slow in its data loader or in a kernel, and the call path of this rank. The test also has ranks
+# in a communicator that was split off, ranks in a nonblocking communicator, and ranks that xpuload
+# attaches to. It takes about 3 minutes.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu bpf torch
 nr_gpus=$(nvidia-smi -L | wc -l)
@@ -126,7 +126,7 @@ ok "$(($(account paired) < $(account ops)))" \
 LD_PRELOAD="$XPU_SHIM" python3 "$ranks" single loader 250 >out 2>run.log &
 pid=$!
 for i in $(seq 1 120); do
-	[ "$(grep -o trains out | wc -l)" = "$NR_RANKS" ] && break	# two may share a line
+	[ "$(grep -o trains out | wc -l)" = "$NR_RANKS" ] && break	# a line may match twice
 	sleep 0.5
 done
 xpuload --off-cpu -p $pid -o late.data >/dev/null 2>load.log

@@ -49,7 +49,7 @@ else
 	skip "PyTorch without privileges" "the user cannot run it: $(tail -n 1 torch.log)"
 fi
 
-# Each kernel is under its own site, with 8 threads.
+# With 8 threads, each kernel is under its own site.
 if command -v "${NVCC:-nvcc}" >/dev/null; then
 	"${NVCC:-nvcc}" -std=c++17 -O2 -g -Wno-deprecated-gpu-targets -cudart shared \
 		-Xcompiler -fno-omit-frame-pointer,-fno-optimize-sibling-calls \

@@ -127,7 +127,7 @@ wait
 
 for name in $all; do
 	more=0
-	[ "$name" = library ] && more=10	# made by the library's constructor
+	[ "$name" = library ] && more=10	# launches of the library's constructor
 	made=$(sed -n 's/^\(strange\|odd\): launches //p' "$name.out" |
 		awk -v more=$more '{ n += $1 } END { print n ? n + more : 0 }')
 	line=$("$XPU_SRC/test/lib/verdict.sh" "$name.folded" "$name.mlog")

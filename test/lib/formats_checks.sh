@@ -31,7 +31,7 @@ only_kernels() {
 	sed -n 's/.*;\(\[GPU_Kernel\]\)/\1/p' | sum_lines
 }
 
-# Replaces blanks in threads' names by '_', as perf's text has them.
+# Replaces each blank in the names of threads by '_', as in perf's text.
 blank_comm() {
 	awk -F';' -v OFS=';' '{
 		gsub(/^[#{]| |\357\273\277/, "_", $1)
@@ -61,9 +61,10 @@ only_tracks() {
 }
 
 # same NAME FORMAT FILTER FILE_OPTIONS UNIT...: writes a file of FORMAT from NAME.data with
-# FILE_OPTIONS, and checks that its readers get the folded stacks after FILTER. The file and the
-# stacks are made with the options in $both, and both results pass through the command $common.
-# READER=UNIT: the reader calls the unit READER, and --unit calls it UNIT.
+# FILE_OPTIONS, and checks that its reader gets the same stacks as -f folded. The folded stacks
+# first pass through the command FILTER, and then both results pass through the command $common. The
+# file and the folded stacks are made with the options in $both. READER=UNIT: the reader calls the
+# unit READER, and --unit calls it UNIT.
 same() {
 	name=$1 format=$2 filter=$3 options=$4
 	shift 4

@@ -44,7 +44,7 @@ def gdb_chain():
         kind = frame.type()
         # Inlined functions have no frame; neither has a function that ended in a tail call.
         if kind not in (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME):
-            # An address that is not a return address is stored plus one.
+            # 1 is added to an address that is not a return address.
             last = frame.pc() == start_context
             exact = interrupted or last or kind == gdb.SIGTRAMP_FRAME
             chain.append(frame.pc() + (1 if exact else 0))

@@ -43,8 +43,8 @@ int gen__save(const struct gen *g, const char *path);	/* 0 or -errno */
 void gen__flush(struct gen *g, int fd);		/* writes the records to @fd and empties @g */
 
 /*
- * gen__bytes() adds any bytes. gen__record() adds any record: @fixed begins with a header, which is
- * completed, and @tail follows it.
+ * gen__bytes() adds any bytes. gen__record() adds any record: it completes the header at the start
+ * of @fixed, and adds @fixed and then @tail.
  */
 void gen__bytes(struct gen *g, const void *bytes, size_t nr);
 void gen__record(struct gen *g, uint16_t type, uint16_t misc, const void *fixed,
@@ -59,7 +59,7 @@ void gen__seal(struct gen *g);
  */
 void gen__pack(struct gen *g, struct block_packer *p, const void *records, size_t bytes,
 	       size_t block_bytes);
-/* Makes @g a recording in blocks, from @plain, which has no blocks. */
+/* Fills @g with the records of @plain, in blocks. @plain has no blocks. */
 void gen__blocks(struct gen *g, const struct gen *plain, int level, size_t block_bytes);
 void gen__info(struct gen *g, uint32_t key, const char *data, size_t bytes);
 void gen__process(struct gen *g, uint16_t how, uint64_t time_ns, uint32_t proc_id, uint32_t pid,

@@ -151,7 +151,7 @@ static void add_reason(struct gen *g, uint32_t index, uint32_t name)
 	gen__record(g, XPU_RECORD_STALL_REASON, 0, &rec, sizeof(rec), NULL, 0);
 }
 
-/* Adds samples of both kernels, in two windows, and of one launch. */
+/* Adds samples of both kernels in two windows, and samples of one launch. */
 static void add_stalls(struct gen *g)
 {
 	const struct xpu_stall stalls[] = {

@@ -5,15 +5,15 @@
  *
  * Kernels: "wide" has two shapes with different values, "narrow" uses no tensor core, "first" and
  * "second" always run in succession, "once" runs for 2 us. The recording has a memory copy, too.
- * Prints the truth, a line KERNEL TENSOR DRAM NS for each kernel, with means over its shapes. The
- * argument DRAM is the DRAM share that "narrow" reads, in percent.
+ * Prints the truth, a line KERNEL TENSOR DRAM NS for each kernel, with means over the kernel's
+ * shapes. The argument DRAM is the DRAM percentage of "narrow".
  *
  * With the mode "operations", the recording has bytes and operations in place of shares: BYTES for
  * each percent of DRAM, and OPERATIONS for each percent of the tensor cores. With "instructions",
  * the operations are called instructions. With "none", the recording has bytes, and its operations
  * are 0. With "apart", the recording is a minute later, and "second" does not run. "another" is
  * like "apart", but with another GPU. With "shared", two processes run the work, and each has a
- * recording that samples the GPU: FILE and FILE.other. The truth is for both.
+ * recording that samples the GPU: FILE and FILE.other. The printed truth covers both recordings.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -37,7 +37,7 @@
 #define OPERATIONS 1e13f
 
 static float operations = OPERATIONS;	/* for each percent of the tensor cores */
-#define BACKGROUND 0.2 /* points of DRAM that each sample has besides its kernels, on average */
+#define BACKGROUND 0.2 /* mean percentage of DRAM use in a sample that no kernel causes */
 
 enum kind { WIDE_LARGE, WIDE_SMALL, NARROW, FIRST, SECOND, ONCE, COPY, NR_KINDS };
 

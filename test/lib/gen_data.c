@@ -34,12 +34,13 @@ enum { CBID_KERNEL = 307, CBID_MEMCPY = 276, CBID_GRAPH = 514, CBID_INNER = 40 }
 struct options {
 	uint64_t launches, paths, frames, threads, procs, streams, gpus;
 	uint64_t window;		/* the largest number of launches in flight */
-	uint64_t jitter;		/* the next launch to end is among the N oldest ones; 0: any
-					 * launch */
+	uint64_t jitter;		/* the next launch to end is one of this many oldest
+					 * launches; 0: any launch */
 	uint64_t thread_batch;		/* number of launches that a thread makes in a row */
 	uint64_t memcpy_every, graph_every, graph_nodes;
-	uint64_t parts;			/* number of files that begin while a graph runs and, with
-					 * @early, between device records and their launches */
+	uint64_t parts;			/* number of files that begin while a graph runs; with
+					 * @early, as many begin between device records and their
+					 * launches */
 	uint64_t lose_launch, lose_record;
 	uint64_t seed;
 	uint64_t cut;

@@ -30,7 +30,7 @@ nvtx = collections.Counter()
 correlation = 100
 CAT = dict(cpu_op="Operator", cuda_runtime="Runtime", kernel="Kernel", gpu_memcpy="Memcpy",
            gpu_memset="Memset") if old else {}
-# PTI's names of a call, of the call within it and of a copy's direction
+# PTI's names for a CUDA call: the outer call, the inner call, and the direction of the copy
 XPU = {
     "cudaLaunchKernel": ("urEnqueueKernelLaunch", "zeCommandListAppendLaunchKernel", ""),
     "cudaMemcpyAsync": ("urEnqueueUSMMemcpy", "zeCommandListAppendMemoryCopy",

@@ -17,7 +17,7 @@
 
 enum gen_tids {
 	TIDS_SAME,			/* both sides have equal thread ids */
-	TIDS_OTHER,			/* calls have the value of pthread_self() */
+	TIDS_OTHER,			/* calls have pthread_self() as the thread id */
 	TIDS_PID,			/* all stacks claim to be from the main thread */
 };
 

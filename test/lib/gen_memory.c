@@ -4,7 +4,7 @@
  *
  *	blocks				the recording has blocks, as xpumerge split expects
  *	options WORD			xpuload's options
- *	start NS			the recording starts NS later
+ *	start NS			delays the recording's start by NS
  *	cut NS				the recording continues in the next file at NS
  *	proc N				a process; it has threads and call paths N * 10 + 1 to N *
  *					10 + 9

@@ -181,7 +181,7 @@ static inline void merged__run(struct merged *m, const void *buf, size_t size, c
 		m->err = pprof__write(&s, f);
 		fclose(f);
 	}
-	/* Write a dump for some inputs only, too. */
+	/* Write a dump, too, but only for some inputs. */
 	if (!m->err && size / 8 % 4 == 1) {
 		struct dump_result dump_result;
 

@@ -6,7 +6,7 @@
  *	names	each NUL-terminated name in the file NAMES is the name of a kernel, a function, a
  *		thread, an NVTX range and a mapped file; the first name is also the name of the
  *		command and of the GPU. Each function holds memory. The function whose name has an
- *		escape character holds most
+ *		escape character holds the most memory
  *	years	a kernel of ten years, and a kernel of 1 ns
  *	zero	one launch, whose kernel takes no time
  *	one	one launch, of 5 us

@@ -178,7 +178,7 @@ for i in range(opts["nr"]):
     for k in range(rng.randrange(1, 5)):
         base = rng.choice([APP, LIB]) if files[p][LIB] else APP
         offset = rng.randrange(1, 5) * 0x20
-        # All are return addresses, except the innermost one.
+        # All addresses except the innermost address are return addresses.
         native.append(base + offset + (1 if k else 0))
         shown.append(place(p, base, base + offset))
     period = 1000000 if opts["event"].endswith("clock") else rng.randrange(1, 10**6)

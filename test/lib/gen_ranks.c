@@ -200,8 +200,8 @@ static uint32_t launch(struct rank *r, uint32_t thread, uint32_t path, uint32_t 
 }
 
 /*
- * Adds a launch by NCCL. If communicators do not block, another thread launches, which has no open
- * range.
+ * Adds a launch by NCCL. If communicators do not block, another thread, without an open range,
+ * launches.
  */
 static uint32_t launch_nccl(struct rank *r, uint32_t thread, uint32_t range)
 {
@@ -536,7 +536,8 @@ static void make_again(void)
 /* ---- a rank's other work --------------------------------------------------------------------- */
 
 /*
- * Each rank loads data, then runs a kernel. One rank may load slowly, one may have a slow kernel.
+ * Each rank loads data, then runs a kernel. One rank may load slowly, and one rank may have a slow
+ * kernel.
  */
 static void do_own_work(void)
 {

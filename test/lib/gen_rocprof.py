@@ -125,8 +125,8 @@ def process(pid):
         memory.append(m)
 
     for thread in range(opts["threads"]):
-        # With memory, threads run one after the other, because the process frees its oldest
-        # allocation.
+        # With the option memory, threads run one after the other, because the process frees its
+        # oldest allocation.
         tid, now = pid + thread, 5000000000 + rng.randrange(1000)
         now += thread * 10**8 * (opts["memory"] > 0)
         for i in range(opts["nr"]):

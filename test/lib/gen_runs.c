@@ -4,9 +4,9 @@
  *
  * Each step launches eight kernels from eight functions, which make API calls, and waits for the
  * GPU. The first step has its own kernel, which no other step launches. Each run has a factor for
- * each kernel, for launching and for waiting, and multiplies all of their durations by it. The
- * logarithms of the factors have a normal distribution, whose deviation is "noise" percent. Each
- * single duration also varies by up to a tenth. Keys:
+ * each kernel, a factor for launching and a factor for waiting. Every duration is multiplied by its
+ * factor. The logarithms of the factors have a normal distribution, whose deviation is "noise"
+ * percent. Each single duration also varies by up to a tenth. Keys:
  *
  *	seed=1 steps=200 noise=0.5
  *	kernel=0 launch=0 wait=0	kernel 3, launches and waits are slower by these percentages

@@ -45,7 +45,7 @@ start() {
 	wait_for grep -qs ready "$name.out" || diag "$name does not get ready"
 }
 
-start_dormant() {	# start_dormant NAME ARGS...: starts live with the shim, unrecorded
+start_dormant() {	# start_dormant NAME ARGS...: starts $live with the shim, unrecorded
 	name=$1
 	shift
 	start "$name" env LD_PRELOAD="$XPU_SHIM" "$live" -s 1800 "$@"
@@ -95,8 +95,8 @@ attach() {		# attach NAME ARGS...: runs xpuload in the background, with -o NAME.
 	eval "${observer}_pid=$!"
 }
 
-# is_attached: succeeds when all probes are attached: xpuload has opened its file, and waits in
-# poll(), system call 7, for their events.
+# is_attached: succeeds when all probes are attached. Then xpuload has opened its file, and waits
+# for events in poll(), which is system call 7.
 is_attached() {
 	[ -e "$1.data" ] && eval "grep -qs '^7 ' \"/proc/\$${1}_pid/syscall\""
 }
@@ -161,7 +161,8 @@ verdict() {		# verdict NAME: prints the results of xpumerge and verdict.sh for N
 	"$XPU_SRC/test/lib/verdict.sh" "$1.folded" "$1.mlog"
 }
 
-# exact NAME LAUNCHES TEST: checks that NAME.data has exactly LAUNCHES launches, each in its place
+# exact NAME LAUNCHES TEST: checks that NAME.data has exactly LAUNCHES launches, each under its own
+# site
 exact() {
 	line=$(verdict "$1")
 	is "$line" "launches $2 matched $2 wrong 0 unmatched 0 lost 0" "$3" ||

@@ -15,8 +15,8 @@ memory_sums() {
 	} END { for (i in sum) printf "%s %.0f\n", i, sum[i] }' "$1" | sort
 }
 
-# memory_truth OUTPUT WHAT [MOMENT]: prints these sums as the program reports them, at moment number
-# MOMENT, counted from 1.
+# memory_truth OUTPUT WHAT [MOMENT]: prints sums like memory_sums(), but as the program reports
+# them, at moment number MOMENT, counted from 1.
 memory_truth() {
 	awk -v what="$2" -v nr="${3:-0}" '
 		$1 == "moment" { moment++ }
@@ -30,7 +30,8 @@ memory_start() {
 }
 
 # memory_wrong DATA OUTPUT: compares ten moments, the peak, the leaks, all allocations and the
-# failures. Prints a line for each, and "wrong N", where N sums differ.
+# failures. Prints a line for each comparison, and then "wrong N", where N is the number of
+# differences.
 memory_wrong() {
 	start=$(memory_start "$1")
 	wrong=0 nr=0

@@ -3,7 +3,7 @@
 # merges.sh - merges with a known result, or with a known error: . "$XPU_SRC/test/lib/merges.sh"
 
 # same NAME WANTED OPTIONS...: checks that the folded stacks equal WANTED, in ns
-# same_bytes NAME WANTED OPTIONS...: checks the same in bytes
+# same_bytes NAME WANTED OPTIONS...: checks that the folded stacks equal WANTED, in bytes
 same() {
 	same_in ns "$@"
 }

@@ -81,7 +81,7 @@ for kernel in kernels:
     assert value is None or (0 <= value <= 100 and 0 < error <= 10), kernel
 
 # Energy: the GPU draws 200 W. The energies of kernels and of idle time add up to the GPU's energy.
-# So do the energies of paths and of idle time.
+# The energies of all paths, with the path [idle], have the same sum.
 nvml = rows[number_of(sets, "energy")]
 seconds = (nvml[-1][1] - nvml[0][0]) / 1e9
 total = next(row for row in gpus if row["metric"] == "energy")

@@ -2,7 +2,8 @@
 /*
  * nowhere - a preloaded library that hides _dl_find_object(), which glibc before 2.35 lacks
  *
- * The function works only for libgcc_s, which was built for this glibc and needs it.
+ * The function works only if libgcc_s calls it: libgcc_s was built for this glibc, and needs the
+ * function.
  */
 #include <dlfcn.h>
 #include <link.h>

@@ -17,9 +17,10 @@ pairs() {
 }
 
 # pairs_truth SEED NR: makes and imports NR recordings, in which losses, steps, drift, missing ends,
-# IDs, threads, APIs and gaps vary at random. Prints right, wrong and uncertain for each. A
-# recording passes if at most one in 1000 of the certain launches is wrong, no launch is reported to
-# have lost a stack that it has, and the result has no more launches than were made.
+# IDs, threads, APIs and gaps vary at random. Prints the numbers of right, wrong and uncertain
+# launches of each recording. A recording passes if at most one in 1000 of the certain launches is
+# wrong, no launch is reported to have lost a stack that it has, and the result has no more launches
+# than were made.
 pairs_truth() {
 	pairs_seed=$1 pairs_left=$2
 	while [ "$pairs_left" -gt 0 ]; do
@@ -46,8 +47,8 @@ pairs_truth() {
 	done
 }
 
-# pairs_search SEED NR: makes and checks NR small recordings. Each duration in them varies from 0.1
-# us to 2 ms, their ends are cut in all ways, and their clocks are set by 1 us to 100 ms.
+# pairs_search SEED NR: makes and checks NR small recordings. Durations vary from 0.1 us to 2 ms,
+# the ends of the recordings are cut in all ways, and the clocks step by 1 us to 100 ms.
 pairs_search() {
 	pairs_seed=$1 pairs_left=$2
 	while [ "$pairs_left" -gt 0 ]; do
@@ -92,7 +93,7 @@ pairs_families() {
 		dur=33.3 shape=exp both=0.1 both_end=0.1 kernels=8000 paths=3
 	pairs_one seed=589690 nr=400 tids=other gap=54.2 work=15.8 jitter=1610 delay=7.67 dur=42.2 \
 		dur_jitter=4.93 shape=exp burst=2 pause=49 late=0.00118 loop=10 apart=0
-	# The files have few events, and both lack some.
+	# The files have few events, and both files lack some events.
 	pairs_one seed=71982 nr=60 gap=448 work=1.91 jitter=0.604 delay=2.31 dur=14.7 \
 		dur_jitter=43.4 shape=exp cut=3 paths=3 apart=0
 	pairs_one seed=680096 nr=60 threads=3 gap=36.3 work=5.84 jitter=2.84 delay=8.88 dur=32.1 \
@@ -106,7 +107,7 @@ pairs_families() {
 	pairs_one seed=13338 nr=60 gap=0.223 work=0.17 jitter=2.77 delay=0.349 dur=0.524 \
 		shape=uniform lost=0.3 lost_calls=0.1 both=0.1 both_end=0.1 step=-0.00947 \
 		kernels=8000 loop=2
-	# A clock was set by half of the time between two launches, or by the length of the
+	# A clock steps by half of the time between two launches, or by the length of the
 	# recording.
 	pairs_one seed=778366 nr=200 tids=other gap=29.6 work=0.128 jitter=8.81 delay=6.89 \
 		dur=39.5 dur_jitter=0 shape=exp step=0.05 kernels=8000 apart=1
@@ -231,7 +232,7 @@ pairs_clocks() {
 	pairs_not_set seed=100190 nr=2000 tids=pid gap=350 work=1.19 jitter=54.8 delay=6.4 \
 		dur=7.73 dur_jitter=0.767 shape=exp lost=0.1 run=20 late=0.134 drift=-40 \
 		kernels=30 loop=10 apart=0
-	# Launches come at equal intervals, and the files lack some of them at their ends.
+	# Launches come at equal intervals, and some launches are missing at the ends of the files.
 	pairs_not_set seed=100141 nr=4000 tids=other threads=2 gap=100 work=2 delay=0.2 jitter=0.5 \
 		lost=0.05 run=20 head=0.1 tail=0.1 kernels=8000 loop=10
 	pairs_not_set seed=100042 nr=1000 tids=pid gap=1.41e+03 work=6.88 jitter=4.99 delay=1.64 \
@@ -255,7 +256,7 @@ pairs_waits() {
 	done
 }
 
-# pairs_one KEY=VALUE...: makes and imports one recording, and checks its row
+# pairs_one KEY=VALUE...: makes and imports one recording, and compares the result with the truth
 pairs_one() {
 	# shellcheck disable=SC2048,SC2086 # words are arguments
 	"$XPU_BUILD/gen_pairs" cpu.txt gpu.json truth $* || exit 1

@@ -54,7 +54,7 @@ bare() {
 }
 
 # python NAME <<SCRIPT: runs the script without privileges, and checks that it exits with 0 and
-# prints nothing on stdout. The variable python may name another interpreter.
+# prints nothing on stdout. $python may name another interpreter.
 python() {
 	bare "${python:-python3}" - >python.out 2>python.err
 	is "$? $(cat python.out)" "0 " "$1" || diag "$(tail -n 12 python.err)"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # ranges_verdict.sh FOLDED MERGE_LOG: prints the exactness line of the workload ranges.cu, whose
-# kernels' names contain the NVTX ranges of their launches. FOLDED is folded by nvtx, with records
-# as the unit.
+# kernels' names contain the NVTX ranges of their launches. xpumerge has written FOLDED with
+# --by nvtx and --unit count.
 
 wrong=$(sed 's/;[^[][^;]*//g; s/;\(\[GPU[^;]*\)$/ \1/' "$1" | awk '
 	BEGIN {

@@ -76,7 +76,7 @@ status=$(cat status)
 [ "$status" = 124 ] && echo "# $name: timed out"
 if [ "$status" != 0 ]; then
 	sed 's/^/# stderr: /' stderr.log | tail -n 40
-	# prove does not show comments on stdout or names of checks.
+	# prove shows neither comments on stdout nor names of checks.
 	awk -v name="$name" '/^(not )?ok / { bad = /^not/ && !/# TODO/ }
 		bad && !/^1\.\./ { print name ": " $0 }' out.log | head -n 60 >failed.log
 	cat failed.log >&2

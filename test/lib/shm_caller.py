@@ -31,7 +31,7 @@ class Caller:
         return struct.pack("=II16sQII16siI", 0x6D687378, version, token or self.token,
                            image or time.monotonic_ns(), os.getpid(), flags, b"", segment, 0)
 
-    # Return: the connection, which the shim would close at once
+    # Return: the connection, still open; the shim would close its connection at once
     def send(self, fds=(), **hello):
         s = self.connect()
         control = [(socket.SOL_SOCKET, socket.SCM_RIGHTS,

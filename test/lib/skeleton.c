@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TAIL_BYTES	64		/* zeros, for a tail without a number of elements */
+#define TAIL_BYTES	64		/* length of a tail of zeros, if the record does not count
+					 * the tail's elements */
 
 /* Return: a number that is valid for the field */
 static uint64_t value(const struct record_field *f, uint32_t number, bool checked)

@@ -10,7 +10,8 @@
 #include "gen.h"
 #include "record.h"
 
-#define SKELETON_ROWS	3		/* elements in a tail that has a number of elements */
+#define SKELETON_ROWS	3		/* elements in a tail, if a field of the record counts
+					 * them */
 
 /*
  * Appends a record whose fields are in their kinds' ranges. @number: IDs and timestamps depend on
@@ -19,7 +20,8 @@
 void skeleton__record(struct gen *g, uint16_t type, uint32_t number);
 
 /*
- * Appends a record of each type that a file can have; types that belong in a batch are in a batch.
+ * Appends a record of each type that a file can have. Records that belong in a batch are put into a
+ * batch.
  */
 void skeleton__records(struct gen *g, uint32_t number);
 

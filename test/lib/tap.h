@@ -121,7 +121,7 @@ static inline int tap_is_str(const char *got, const char *want, const char *file
 #define is_int(got, want, ...)	tap_is_int((got), (want), __FILE__, __LINE__, __VA_ARGS__)
 #define is_str(got, want, ...)	tap_is_str((got), (want), __FILE__, __LINE__, __VA_ARGS__)
 
-/* Passes nr_tests checks that cannot run here, and says why. */
+/* Skips @nr_tests checks that cannot run here, and says why. */
 TAP_PRINTF(2, 3) static inline void skip(int nr_tests, const char *fmt, ...)
 {
 	va_list args;

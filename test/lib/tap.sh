@@ -8,7 +8,7 @@
 tap_nr=0
 tap_failed=0
 
-# A build tree has the programs at its top, an installed or portable tree in bin.
+# A build tree has the programs at its top; an installed or portable tree has them in bin.
 XPULOAD=${XPU_OWN:-$XPU_BUILD}/xpuload XPUMERGE=$XPU_BUILD/xpumerge
 XPU_SHIM=${XPU_OWN:-$XPU_BUILD}/libxpushim.so
 if [ ! -x "$XPULOAD" ] && [ -x "$XPU_BUILD/bin/xpuload" ]; then
@@ -16,8 +16,8 @@ if [ ! -x "$XPULOAD" ] && [ -x "$XPU_BUILD/bin/xpuload" ]; then
 	XPU_SHIM=$XPU_BUILD/lib/xpuload/libxpushim.so
 fi
 
-# lines_of NAME: prints FILE:LINE of each check in the test whose name is NAME, whatever its
-# variables expand to
+# lines_of NAME: prints FILE:LINE of each check that has the name NAME in the test. A variable in
+# the name of a check may expand to any text.
 lines_of() {
 	name=$1 awk -v file="${0#"$XPU_SRC"/}" '
 		# mawk does not find the leftmost match of several alternatives, so this searches

@@ -20,7 +20,7 @@ struct unparquet_value {
 	bool null;
 	int64_t n;			/* INT64 and BOOL */
 	double d;
-	char *s;			/* its bytes, and a NUL after them */
+	char *s;			/* STRING, with a NUL after its bytes */
 	size_t bytes;
 };
 

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# verdict.sh FOLDED MERGE_LOG: prints the exactness line for a folded file in units of records.
+# verdict.sh FOLDED MERGE_LOG: prints the exactness line for a folded file whose unit is records.
 #
 # In the workloads exactly one function launches each kernel: site_NN launches kernel_NN, NAME
-# launches k_NAME. A record under another function is wrong. The other figures come from the first
-# line of figures that xpumerge prints, which covers all recordings.
+# launches k_NAME. A record under another function is wrong. The other figures come from xpumerge's
+# first line of figures, which covers all recordings.
 
 wrong=$(perl -ne '
 	my ($path, $n) = /^(.*) (\d+)$/ or next;

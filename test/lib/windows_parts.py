@@ -232,7 +232,7 @@ def stalls():
                 cells[names[at][len("[GPU_Kernel]"):], names[at + 1]] = \
                     cells.get((names[at][len("[GPU_Kernel]"):], names[at + 1]), 0) + value
             html.same(f"{words} time", cells, by)
-            # At each edge, one sample per kernel and read may be counted on the other side.
+            # At each edge of a window, each read may count one sample per kernel on the wrong side.
             for place, ns in true.items():
                 samples.compare(f"{words} {place}", got.get(place, 0), ns // TICK, 4)
                 time.compare(f"{words} {place}", by.get(place, 0), ns, 4 * TICK)

@@ -38,7 +38,7 @@ slow=" oom.c cut.c damage.c epochs.sh split_killed.sh split_late.sh
 	bounds.c crafted.c oom_import.c addr2line.sh memory_hostile.sh merge_memory.sh nsys.sh
 	perfdata.sh perfscript.sh rocprof.sh symbols.sh wrong_clock.sh "
 
-# is_slow FILE: whether $slow has the test
+# is_slow FILE: whether $slow lists the test FILE
 is_slow() {
 	case $slow in
 	*[[:space:]]"$(basename "$1")"[[:space:]]*)	return 0 ;;
@@ -52,7 +52,7 @@ for test in "$tree"/test/t0/*.c "$tree"/test/t1/*.c "$tree"/test/t1/*.sh; do
 	# The Python package has the tables of all features.
 	[ "${test##*/}" != python_results.sh ] || continue
 	[ -z "${XPU_WITHOUT_ALL:-}" ] && is_slow "$test" && continue
-	# C tests without such functions do not link the merger.
+	# Only C tests that contain functions of the merger link the merger.
 	case $test in
 	*.sh)	scripts="$scripts $test" ;;
 	*.c)	test=${test#"$tree/"}

@@ -23,8 +23,8 @@ mode() {
 	stat -c %a "$1"
 }
 
-# Directories and files of the user, of root with read access for all, and of root with no access
-# for others.
+# home belongs to the user, the other directories to root. All may read roots, only root may read
+# closed, and all may write into sticky.
 mkdir -m 755 home roots
 mkdir -m 700 closed
 mkdir -m 1777 sticky
@@ -168,7 +168,7 @@ if truncate -s 8M small.img && mkfs.ext4 -q -m 50 small.img 2>/dev/null &&
 		'cannot write small/home/a.data as .*: No space left'
 	is "$(ls -A small/home)" filler "a disk that is full for the user: no file is left"
 	xpuload --cpu-only -o small/root.data true 2>log
-	is $? 0 "root's own recording may use root's part" || diag "$(cat log)"
+	is $? 0 "root's own recording uses root's part of the disk" || diag "$(cat log)"
 	umount small
 else
 	skip "a disk that is full for the user" "no mkfs.ext4, or no loop devices"
@@ -186,7 +186,7 @@ done
 SUDO_UID=$user SUDO_GID='' xpuload --cpu-only -o home/b.data true 2>log
 refused log $? "no SUDO_GID" 'SUDO_UID and SUDO_GID do not name'
 [ ! -e home/b.data ]
-ok $? "nothing is made for an unknown user"
+ok $? "an unknown user: no recording is made"
 SUDO_UID='' SUDO_GID='' xpuload --cpu-only -o roots/b.data true 2>log
 is "$? $(owner roots/b.data)" "0 0" "without SUDO_UID the recording belongs to root"
 
@@ -306,7 +306,7 @@ f 600 $user" "umask $mask: kept files belong to the user, and nobody else may re
 	sudo -o home/k.data true 2>log
 	is "$(cd home/k.data.old.files && find . -type f | sort | xargs)" \
 		"./.build-id/notes ./perf-mine.map" \
-		"recorded a third time: kept files are removed, except the user's own"
+		"recorded a third time: kept files are removed, except the user's own files"
 else
 	skip "what is kept" "unshare -m is not allowed"
 fi

@@ -38,7 +38,7 @@ beside() {		# beside NAME PID
 }
 
 # honest NAME PID: prints the number of launches of an honest program in a recording, and the number
-# of wrong ones
+# of its wrong launches
 honest() {		# honest NAME PID
 	# A long run has hundreds of programs and a recording of a gigabyte, so the recording is
 	# read only once.

@@ -23,11 +23,11 @@ wait_for grep -qs libcuda.so "/proc/$cpu/maps"
 attach both -p "$a_pid,$cpu"
 wait_for stop_injector || diag "$(cat both.log)"
 awake both
-is "$(ask a "burst 1000")" "burst 1000" "the injection is stuck: the other program runs on"
+is "$(ask a "burst 1000")" "burst 1000" "the injection is stuck: a program with the shim runs on"
 wait_for grep -q "cannot put the shim into pid $cpu (cpu): it takes more than 30 s" both.log
 ok $? "the injection is stuck: xpuload gives up after a while" || diag "$(cat both.log)"
 wait_for grep -q "attached to 1 process," both.log
-ok $? "the injection is stuck: xpuload then says that it is attached" || diag "$(cat both.log)"
+ok $? "after the stuck injection, xpuload says that it is attached" || diag "$(cat both.log)"
 leave both
 exact both 1003 "each launch of the other program is recorded, also during the injection"
 like "$(cat both.log)" "the shim could not be put into 1 process, such as pid $cpu .cpu.: it takes" \

@@ -134,7 +134,7 @@ kib() {			# prints the peak memory of a merge
 	tail -n 1 used
 }
 
-# sqlite NR SAME: like names, but prints an export of Nsight Systems
+# sqlite NR SAME: like names(), but prints an export of Nsight Systems
 sqlite() {
 	cat <<-END
 	CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
@@ -177,7 +177,7 @@ sqlite $NR 1 | "$XPU_BUILD/gen_sqlite" same.sqlite
 for format in text folded pprof chrome pftrace perf stacks; do
 	holds "a recording as $format" NAMES.data -f $format
 done
-# The page's single events store the cell of their name.
+# Each single event of the page stores the number of the cell that has its name.
 most=230 holds "a recording as html" NAMES.data -f html
 holds "an import as text" --gpu NAMES.json -f text
 # The page has single events of about 130 bytes each. With one name, they fit into memory that the

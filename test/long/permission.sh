@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# An ordinary user, with file capabilities on xpuload, may record only processes that the kernel
-# lets the user read, and only while the kernel does. No data of other processes get into the
-# recording.
+# With file capabilities on xpuload, an ordinary user may record a process only as long as the
+# kernel lets the user read this process. No data of other processes get into the recording.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
@@ -39,7 +38,8 @@ load() {		# load ARGS...: runs xpuload as the user, in the user's directory
 }
 load --check 2>log || skip_all "an ordinary user cannot record: $(grep MISSING log | head -n 1)"
 
-# The user has one word, and the other user has another word.
+# The user's recordings may have $word, but not $secret. The other two words are the same words
+# backwards.
 word=wordofours drow=sruofodrow
 secret=veryprivate terces=etavirpyrev
 for dir in home theirs .; do
@@ -53,14 +53,14 @@ private=$PWD/inst/bin/private
 count() {
 	grep -aoF "$1" "$2" 2>/dev/null | wc -l
 }
-has() {			# has FILE NAME: checks that all places contain the user's word
+has() {			# has FILE NAME: checks that FILE contains the user's word, also in paths
 	for what in '.' '/'; do
 		[ "$(grep -aocE "$what$word" "$1")" -gt 0 ]
-		ok $? "$2: the recording has the user's word after '$what'"
+		ok $? "$2: in the recording, the user's word occurs after '$what'"
 	done
 }
-hasnt() {		# hasnt FILE NAME: checks that no place contains the other word
-	is "$(count $secret "$1")" 0 "$2: no data of others are in the recording"
+hasnt() {		# hasnt FILE NAME: checks that FILE does not contain $secret
+	is "$(count $secret "$1")" 0 "$2: the recording has no data of other users"
 }
 
 # ---- the user's own processes
@@ -71,7 +71,8 @@ like "$(cat log)" ' 1 process;.* lost 0$' "the user's program: nothing is lost"
 unlike "$(cat log)" 'stopped recording' "the user's program is recorded to its end"
 has home/own.data "the user's program"
 
-# waits USER DIRECTORY DROW [STEP]: starts a process of USER that contains the word; sets $pid
+# waits USER DIRECTORY DROW [STEP]: starts a process of USER that contains the reverse of DROW; sets
+# $pid
 waits() {
 	rm -f ready		# may be from an earlier process
 	setpriv --reuid "$1" --regid "$1" --clear-groups sh \
@@ -122,13 +123,13 @@ is "$? $(grep -c 'may not be recorded' log)" "0 1" \
 	"-a --cgroup /, without cap_sys_ptrace: prints one line" || diag "$(cat log)"
 like "$(cat log)" \
 	'^xpuload: warning: [1-9][0-9]* running process(es)? may not be recorded, such as pid [0-9]+ \(.*\): root needs cap_sys_ptrace' \
-	"-a --cgroup /, without cap_sys_ptrace: the line counts the processes and says why"
+	"-a --cgroup /, without cap_sys_ptrace: the line counts denied processes, with a reason"
 unlike "$(cat log)" 'a child of|root records them' \
 	"-a --cgroup /, without cap_sys_ptrace: the line does not mention children or root"
 kill $pid
 wait $pid 2>/dev/null
 
-# A process of the user has a child that became another user's process, and forks other children
+# A shell of the user has a child that became another user's process. The shell forks other children
 # later.
 cat >parent.sh <<'END'
 "$1" 50 "$2" own wait <&3 >ready &
@@ -174,7 +175,7 @@ cp inst/bin/private sgid
 chown 0:$other sgid
 chmod 2755 sgid
 
-# stops NAME STEP...: checks that the first word is recorded, and the last word is not
+# stops NAME STEP...: checks that $word is recorded, and $secret is not
 stops() {
 	name=$1
 	shift
@@ -189,7 +190,7 @@ stops() {
 			"$name $how: a message says that recording ended" ||
 			diag "$(cat log)"
 		[ "$(count $word home/x.data)" -gt 1 ]
-		ok $? "$name $how: the part before the recording ended is recorded"
+		ok $? "$name $how: the part of the run before the recording ended is recorded"
 		hasnt home/x.data "$name $how"
 	done
 }
@@ -204,8 +205,8 @@ is_users() {
 		[ "$(cat "/proc/$1/comm")" = sh ]
 }
 
-# later DROW PROGRAM: attaches to a process of the user that starts children, and then executes
-# PROGRAM with DROW. Records into home/x.data.
+# later DROW PROGRAM: attaches to a shell of the user. The shell starts children, and then executes
+# PROGRAM with the argument DROW. Records into home/x.data.
 later() {		# later DROW PROGRAM
 	rm -f home/go home/x.data log
 	setpriv --reuid $user --regid $user --clear-groups sh -c 'cd home
@@ -343,7 +344,7 @@ leave ended
 like "$(cat ended.log)" ' 4 processes;.* lost 0$' \
 	"-a, events read after the programs ended: nothing is lost"
 like "$(verdict home/ended)" '^launches ([0-9]+) matched \1 wrong 0 unmatched 0 ' \
-	"-a, events read after the programs ended: each launch is in its place" ||
+	"-a, events read after the programs ended: each launch has its call path" ||
 	diag "$(cat home/ended.mlog)"
 hasnt home/ended.data "-a, events read after the programs ended"
 
@@ -355,7 +356,7 @@ for name in roots mine others groups capable; do
 done
 leave roots_all
 all_in roots_all 1515 "-a, root: all processes are recorded" || diag "$(cat roots_all.log)"
-unlike "$(cat roots_all.log)" 'left alone' "-a, root: no process is left alone"
+unlike "$(cat roots_all.log)" 'left alone' "-a, root: no process is reported as left alone"
 for name in roots mine others groups capable; do
 	finish $name
 done
@@ -382,7 +383,8 @@ if [ -z "$ambient" ]; then
 		'^MISSING +privileges +without cap_bpf, which the container needs' \
 		"without cap_bpf in the bounding set: --check names cap_bpf"
 	unbound -z 0 --transport bpf -o none.data true 2>log
-	is "$? $(grep -c '' log)" "125 1" "without cap_bpf in the bounding set: prints one line"
+	is "$? $(grep -c '' log)" "125 1" \
+		"without cap_bpf in the bounding set: xpuload prints one line"
 	like "$(cat log)" 'without cap_bpf, which the container needs' \
 		"without cap_bpf in the bounding set: the message says what to do"
 

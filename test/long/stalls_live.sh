@@ -8,7 +8,7 @@
 need root bpf
 quiet_sanitizers
 use_sim
-export XPU_SIM_MACHINE=$$	# a GPU has one sampler: share none with other tests
+export XPU_SIM_MACHINE=$$	# a GPU has one sampler, so other tests may not use this GPU
 
 start_dormant a -t 2
 ask a "burst 1000" >/dev/null
@@ -56,7 +56,7 @@ ask a "burst 100" >/dev/null
 leave plain
 exact plain 103 "a listener who does not ask"
 is "$(xpumerge dump plain.data | grep -c ' STALLS')" 0 \
-	"a listener that does not ask gets no samples"
+	"a listener that does not ask for samples gets no samples"
 
 # A second listener asks for samples; the first one does not.
 attach outer -p "$a_pid"

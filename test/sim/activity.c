@@ -618,8 +618,8 @@ static void count_dropped(void)
 }
 
 /*
- * Writes a record into the thread's buffer. Return: the buffer, with a reference for the record if
- * it is incomplete.
+ * Writes a record into the thread's buffer, which gets a reference if the record is incomplete.
+ * Return: the buffer.
  */
 static struct buffer *lane__append(unsigned int client, const void *record, size_t bytes,
 				   bool incomplete, size_t *offset)
@@ -905,7 +905,7 @@ static void enable_calls(uint32_t domain, bool on)
 
 /*
  * Return: an error if some clients pass their subscriber to the functions of CUPTI, because CUPTI
- * then refuses clients that do not
+ * then refuses the other clients
  */
 static CUptiResult alone(void)
 {
@@ -1040,7 +1040,7 @@ static void flush(bool forced, unsigned int clients_wanted)
 			buffer__post(buffer);
 		}
 	}
-	/* The remaining buffers are closed, and wait for their records to end. */
+	/* The remaining buffers are closed, and wait until the work of their records has ended. */
 	for (buffer = forced ? live_buffers : NULL; buffer; buffer = next) {
 		next = buffer->next;
 		if (clients_wanted & 1u << buffer->client)

@@ -70,14 +70,15 @@ struct CUevent_st {
 
 struct CUfunc_st {
 	uint32_t magic;
-	int cost_arg;			/* index of the argument with its duration; -1: unknown */
+	int cost_arg;			/* index of the argument that has the kernel's duration;
+					 * -1: unknown */
 	struct CUfunc_st *next;
 	const char *name;
 	const char *told;		/* the name that CUPTI got at the handle's first launch: see
 					 * kernel__told() */
 };
 
-/* One piece of device work. Its device's heap owns it from device__enqueue until it ends. */
+/* One piece of device work. The device's heap owns the work from device__enqueue() to its end. */
 struct work {
 	struct sim_activity act;
 	struct CUstream_st *stream;

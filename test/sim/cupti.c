@@ -694,7 +694,7 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiFinalize(void)
 {
 	PROFILER_CHECK();
 	if (profiler__several())
-		return CUPTI_SUCCESS;	/* no client may detach the others */
+		return CUPTI_SUCCESS;	/* no client may detach other clients */
 	unsubscribe(current[0]);
 	activity__reset();
 	profiler__update();

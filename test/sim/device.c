@@ -5,9 +5,9 @@
  * Work gets its start and end when it is enqueued. Each device keeps its unfinished work in a heap,
  * ordered by end. The device's thread sleeps until the first end has passed, then moves the data,
  * has the activity record completed, and wakes the waiting threads. When an end is assigned, it is
- * always in the future. So one number per device, done_ns, says that all work with an end up to
- * done_ns has ended. To wait for a stream, an event or a context means to wait until done_ns
- * reaches its tail.
+ * always in the future. So each device has one number, done_ns: all work with an end up to done_ns
+ * has ended. A thread that waits for a stream, an event or a context waits until done_ns reaches
+ * the tail of that object.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -61,8 +61,8 @@ struct allocation {
 	char *base;
 	size_t bytes;
 	int device;
-	struct CUctx_st *ctx;		/* the context that frees the memory at its end; NULL: no
-					 * context owns the memory */
+	struct CUctx_st *ctx;		/* the context whose end frees the memory; NULL: no context
+					 * owns the memory */
 	uint8_t kind;			/* CUpti_ActivityMemoryKind */
 	bool registered;		/* host memory that cuMemHostRegister registered */
 };
@@ -622,8 +622,8 @@ static bool device__start(struct device *dev)
 
 /*
  * Waits until all work that ends by time_ns has ended. The caller holds the lock. Returns early if
- * the device was stopped. Waits with a deadline, because an event may have brought time_ns from
- * another device: this device then has no work that ends at time_ns, and its thread may be asleep.
+ * the device was stopped. Waits with a deadline, because time_ns may come from an event of another
+ * device: then this device has no work that ends at time_ns, and its thread may be asleep.
  */
 static void device__wait_locked(struct device *dev, uint64_t time_ns)
 {
@@ -663,7 +663,10 @@ bool device__is_done(struct device *dev, uint64_t time_ns)
 
 /* ---- enqueueing ------------------------------------------------------------------------------ */
 
-/* Gives the work its start and end, and moves the tails. The caller holds the device's lock. */
+/*
+ * Gives the work its start and end, and moves the tails of its stream, context and device. The
+ * caller holds the device's lock.
+ */
 static CUresult device__enqueue(struct device *dev, struct work *work)
 {
 	struct CUstream_st *stream = work->stream;
@@ -1000,8 +1003,8 @@ int device__ordinal(const struct device *dev)
 }
 
 /*
- * Guards making primary contexts. This is not the device's lock, because a new context calls the
- * tool.
+ * Guards the creation of primary contexts. The lock of the device cannot do this, because the
+ * creation of a context calls the tool.
  */
 static pthread_mutex_t primary_lock = PTHREAD_MUTEX_INITIALIZER;
 

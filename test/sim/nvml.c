@@ -3,7 +3,8 @@
  * nvml.c - libnvidia-ml.so.1 of the simulated GPUs
  *
  * Each GPU always draws 200 W, and its energy counter changes every 90 ms. GPM counters are
- * constant, but NaN over less than 100 ms. With XPU_SIM_NVML=old, the GPUs do not support GPM.
+ * constant, but over an interval of less than 100 ms they are NaN. With XPU_SIM_NVML=old, the GPUs
+ * do not support GPM.
  */
 #include <math.h>
 #include <stdbool.h>

@@ -13,8 +13,9 @@
  *	unfetched	the interval of the fetching thread stays 100 ms
  *	full		every third read finds the hardware buffer full, and has no samples
  *	slow		a launch returns some time after its kernel's samples exist
- *	late		samples come with the second read after their kernel (later: the fourth),
- *			or with any read at least HELD_MS after the kernel
+ *	late		samples come with the second read after their kernel, or with any read at
+ *			least HELD_MS after the kernel
+ *	later		like late, but with the fourth read
  *
  * In continuous mode, a CUPTI thread fetches samples every 100 ms, or at a requested interval. A
  * read returns only samples of earlier intervals.
@@ -179,7 +180,7 @@ void pc__over(void)
 	__atomic_sub_fetch(&nr_in_flight, 1, __ATOMIC_RELEASE);
 }
 
-/* pc__begins() does not wait, because a kernel may itself wait for a later one. */
+/* Only pc__ends() waits, not pc__begins(): a kernel may itself wait for a later kernel. */
 void pc__ends(uint32_t correlation_id)
 {
 	if (launched_by != correlation_id || !__atomic_load_n(&serializes, __ATOMIC_RELAXED))
@@ -296,7 +297,7 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiPCSamplingDisable(CUpti_PCSamplingDisablePa
 	abort();
 }
 
-/* Returns a CRC that only tells modules apart, as CUPTI's function does. */
+/* Returns a checksum that is not a real CRC: it only has to tell modules apart. */
 SIM_EXPORT CUptiResult CUPTIAPI cuptiGetCubinCrc(CUpti_GetCubinCrcParams *p)
 {
 	const uint8_t *at = p->cubin;
@@ -365,7 +366,7 @@ static CUptiResult get_data(struct sampled *c, CUpti_PCSamplingData *data)
 		}
 	}
 	if (c->serialized && !remaining)
-		c->nr_functions = 0;	/* read functions are not returned again */
+		c->nr_functions = 0;	/* functions that were read are not returned again */
 	if (nr) {
 		data->totalSamples += OTHERS + DROPPED;
 		data->nonUsrKernelsTotalSamples = OTHERS;

@@ -90,7 +90,7 @@ static struct {
 #undef X
 } driver;
 
-/* driver.fn or driver.fn_ptsz, depending on the caller's form */
+/* driver.fn, or driver.fn_ptsz if the caller has a default stream for each thread */
 #define PTSZ(fn)	(per_thread ? driver.fn##_ptsz : driver.fn)
 #define PTDS(fn)	(per_thread ? driver.fn##_ptds : driver.fn)
 
@@ -312,7 +312,8 @@ struct symbol {
 	struct fat_binary *owner;	/* NULL: deleted */
 	char *name;
 	CUfunction kernel;		/* made at the first launch */
-	int cost_arg;			/* index of the argument with its duration; -1: unknown */
+	int cost_arg;			/* index of the argument with the kernel's duration; -1:
+					 * unknown */
 	size_t bytes;			/* size of a variable */
 	CUdeviceptr address;		/* address of a variable, allocated at its first use */
 };
@@ -988,8 +989,8 @@ SIM_EXPORT const char *cudaGetErrorName(cudaError_t code)
 }
 
 /*
- * Error calls have IDs and callbacks like all calls, but must not change the error that they
- * return.
+ * Calls that return the last error have IDs and callbacks like all other calls, but must not change
+ * the error that they return.
  */
 static cudaError_t last_error_call(uint32_t cbid, const char *name, bool reset)
 {

@@ -25,7 +25,7 @@
  *	XPU_SIM_MACHINE=NAME	8 characters of the devices' UUIDs: a process with another NAME
  *				has other devices
  *	XPU_SIM_MEMORY=N	bytes of memory of each device, default 80 GiB
- *	XPU_SIM_REST=N		bytes of it that contexts and other processes use, default 0
+ *	XPU_SIM_REST=N		memory that contexts and other processes use, in bytes, default 0
  *	XPU_SIM_POOL=N		bytes of this memory that the device's default pool has reserved and
  *				does not use, until the device has no other memory; default 0
  *	XPU_SIM_GRAPHS=N	bytes that CUDA reports for graph nodes on each device, default 0
@@ -88,7 +88,7 @@ enum sim_stat {
 	SIM_STAT_KERNELS,		/* pieces of device work that were enqueued */
 	SIM_STAT_MEMCPYS,
 	SIM_STAT_MEMSETS,
-	SIM_STAT_RECORDS,		/* activity records written for these pieces */
+	SIM_STAT_RECORDS,		/* activity records written for device work */
 	SIM_STAT_DROPPED,		/* records not written: no buffer, or XPU_SIM_DROP */
 	SIM_STAT_ORPHANED,		/* records that a forced flush delivered unfinished */
 	SIM_STAT_BUFFERS_REQUESTED,

@@ -110,7 +110,7 @@ static void test_clocks(void)
 	is_whole(&t, "ran again before it stopped");
 }
 
-/* Tests a thread whose start was not seen: the kernel reports how long it has run. */
+/* Tests a thread whose start was not seen: Linux reports how long the thread has run. */
 static void test_unseen(void)
 {
 	struct xpu_thread_state t = stopped(XPU_THREAD_BLOCKED, XPU_OFF_IO, 14 * MS);

@@ -22,7 +22,7 @@ static struct bin_value sum_of(const struct bins *b, uint32_t key)
 	return sum;
 }
 
-/* Return: the start of the bin of a sum: a time in ns >> shift. */
+/* Return: the start of the bin of @sum, in units of 1 << shift ns. */
 static uint64_t bin_of(const struct bins *b, const struct bin_sum *sum)
 {
 	return b->scale.first + bins__index(&b->scale, sum);
@@ -196,7 +196,7 @@ static void groups(void)
 	is_int(sum_of(&b, 50).ns, 0, "coarser keys: a merged key has no sum of its own");
 	bins__exit(&b);
 
-	/* Keys without groups: bins become longer instead. */
+	/* If keys have no groups, bins become longer. */
 	bins__init(&b, 2000, &no_groups);
 	all = add_keys(&b, 500, 10);
 	is_int(bins__finish(&b, 600), 0, "no groups: bins__finish() succeeds");

@@ -11,7 +11,9 @@
 #include "arch/this_arch.h"
 #include "tap.h"
 
-/* The simulated machine: the true time, and how its counter and its clock deviate from it. */
+/*
+ * The simulated machine: the true time, and how the counter and the clock deviate from this time.
+ */
 static double true_ns, clock_ppm, counter_ghz = 2.9, clock_off_ns, counter_off;
 static double reading_ns = 15;		/* the least time between two reads */
 

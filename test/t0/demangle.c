@@ -37,7 +37,7 @@ int main(void)
 	/* Suffixes that a compiler appends. */
 	check("_Z3foov.cold", "foo() [clone .cold]");
 
-	/* Deep enough to overflow the stack of a demangler without a limit of depth. */
+	/* This name would overflow the stack of a demangler that does not limit the depth. */
 	name = malloc(200002);
 	if (!name)
 		bail("out of memory");

@@ -38,7 +38,7 @@ done <"$OLDPWD/functions")" "" "each function that a page names exists"
 quoted 'make [a-z][^`]*' | sed 's/^\([^ ]*\) make \([a-z0-9_.-]*\).*/\1 \2/' |
 	sort -u >"$OLDPWD/targets"
 [ "$(wc -l <"$OLDPWD/targets")" -gt 15 ]
-ok $? "$(wc -l <"$OLDPWD/targets") names of make's targets"
+ok $? "the pages have more than 15 names of make's targets: $(wc -l <"$OLDPWD/targets")"
 is "$(while read -r page target; do
 	grep -qE "^$target:" GNUmakefile test/test.mk || echo "$page: make $target"
 done <"$OLDPWD/targets")" "" "each target of make that a page names exists"

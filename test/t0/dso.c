@@ -202,7 +202,10 @@ static void test_choice(void)
 		{ "__underscores", 0x1010, 0x10, FUNC(GLOBAL) },
 		{ "none", 0x1010, 0x10, FUNC(GLOBAL) },
 		{ "_one", 0x1010, 0x10, FUNC(GLOBAL) },
-		/* Of two symbols, the longer one wins; any size wins against no size. */
+		/*
+		 * The longest symbol at an address wins; a symbol without a size loses against any
+		 * symbol with a size.
+		 */
 		{ "short", 0x1020, 0x08, FUNC(GLOBAL) },
 		{ "long", 0x1020, 0x10, FUNC(GLOBAL) },
 		{ "sizeless", 0x1020, 0, FUNC(GLOBAL) },
@@ -540,7 +543,10 @@ static void test_vdso(void)
 
 /* ---- damage --------------------------------------------------------------------------------- */
 
-/* Tests damaged files: no crash and no sanitizer report, and equal answers to equal questions. */
+/*
+ * Tests that damaged files cause no crash and no sanitizer report, and that a file that was cut off
+ * has no symbols.
+ */
 static void test_damaged(void)
 {
 	static const struct gen_symbol symbols[] = {

@@ -5,8 +5,8 @@
 . "$XPU_SRC/test/lib/tap.sh"
 need perl
 
-# The code of merge/ without its comments, as lines "file:code". Importers make records of all
-# kinds.
+# The code of merge/ without its comments, as lines "file:code". Importers are left out,
+# because they make records of all kinds.
 (cd "$XPU_SRC" &&
 	find merge -name '*.[ch]' -o -name '*.js' -o -name '*.css' -o -name '*.html' |
 	grep -v '^merge/import/' | sort | xargs perl -0777 -ne '

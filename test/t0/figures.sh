@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# make figures counts files and lines. It finds circular includes, and functions that a lower folder
-# declares and a higher folder defines. The tree has neither.
+# The command "make figures" counts files and lines. It also finds circular includes, and functions
+# that a lower folder declares and a higher folder defines. The tree has neither.
 . "$XPU_SRC/test/lib/tap.sh"
 command -v python3 >/dev/null || skip_all "no python3"
 command -v git >/dev/null && git -C "$XPU_SRC" rev-parse --git-dir >/dev/null 2>&1 ||
@@ -16,11 +16,11 @@ figure() {
 }
 
 figures "$XPU_SRC" "" "the working tree"
-is "$(figure 'files in circles of includes')" 0 "the tree has no circle of includes"
+is "$(figure 'files in circles of includes')" 0 "the tree has no circular includes"
 is "$(figure 'functions declared below and defined above')" 0 \
 	"no lower folder declares a function that a higher folder defines"
 like "$(cat out)" '^ +[0-9]+ +[0-9]{4,}  merge/write$' \
-	"each directory of xpumerge has a line"
+	"the output has a line for each directory of xpumerge"
 
 mkdir -p tree/scripts/lint tree/test/t0 tree/lib tree/loader/low tree/loader/high
 cd tree || exit 1
@@ -38,7 +38,7 @@ is "$(figure 'files in circles of includes')" "2 loader/high/x loader/low/low" \
 	"two headers that include each other are a circle"
 like "$(cat out)" 'above: 1$' "a function that a higher directory defines is counted"
 like "$(cat out)" 'low__fn\(\) is declared in loader/low/low.h, defined in loader/high/x.c' \
-	"a function that a higher directory defines is named"
+	"the output names a function that a higher directory defines"
 like "$(cat out)" '^ +1 +2  lib$' "blank lines and comments do not count, strings do"
 git mv lib/a.c lib/b.c
 printf 'int three;\n' >>lib/b.c

@@ -36,17 +36,15 @@ int main(void)
 	uint64_t i;
 
 	graphs__init(&g);
-	/*
-	 * A cloned graph whose clone is instantiated; the file has the copies before the originals.
-	 */
+	/* A clone of a graph is instantiated; the file has the copies before the originals. */
 	copy(&g, 0x300000001, 0x200000001);
 	copy(&g, 0x200000001, 0x100000001);
 	add(&g, &recs[0], 0x100000001, 7);
 	add(&g, &recs[1], 0x200000001, 0);
 	add(&g, &recs[2], 0x300000001, 0);
 	/*
-	 * An original made before the recording and copied during it: the copy's call path is not
-	 * the place of the launch.
+	 * The original was made before the recording, and its copy during the recording: the copy's
+	 * call path is not the place of the launch.
 	 */
 	add(&g, &recs[3], 0x500000001, 0);
 	copy(&g, 0x500000001, 0x400000001);
@@ -61,7 +59,7 @@ int main(void)
 	copy(&g, 4, 1);
 	add(&g, &recs[7], 5, 0);
 	copy(&g, 5, 5);
-	/* Two contradictory records of one node: the first one counts. */
+	/* Two contradictory records of one node: the first record applies. */
 	add(&g, &recs[8], 6, 9);
 	add(&g, &recs[9], 6, 0);
 	copy(&g, 0x300000001, 6);

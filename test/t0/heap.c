@@ -129,8 +129,7 @@ static void test_random(void)
 static void some_blocks(void)
 {
 	put(XPU_ALLOC_MADE, XPU_SPACE_DEVICE, 0x10000000, 20 * MB, 1);
-	put(XPU_ALLOC_MADE, XPU_SPACE_DEVICE, 0x90000000, 64 * MB, 2);	/* outside of all segments
-									 * */
+	put(XPU_ALLOC_MADE, XPU_SPACE_DEVICE, 0x90000000, 64 * MB, 2);	/* in no segment */
 	put(XPU_ALLOC_MADE, XPU_SPACE_BLOCK, 0x10000000, 5 * MB, 3);
 	put(XPU_ALLOC_MADE, XPU_SPACE_BLOCK, 0x10000000 + 8 * MB, 7 * MB, 4);
 	put(XPU_ALLOC_TOTALS, XPU_SPACE_BLOCK, 12 * MB, 20 * MB, 4);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Units by size: three digits, and never 1000 of a unit if a larger unit exists. */
+/* Numbers in units that fit: three digits, and never 1000 of a unit if a larger unit exists. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -42,7 +42,7 @@ int main(void)
 		/* With a prefix, the error would have more than six digits after the point. */
 		{ 123456789, 0.5, "123456789.00+-0.50" }, { 1e40, 0.5, "1e+40+-0.5" },
 		{ 2.0432e12, 1.2e10, "2.043+-0.012 T" },
-		/* The larger of both numbers determines the prefix. */
+		/* The larger of the two numbers determines the prefix. */
 		{ 85e6, 93e9, "0+-93 G" }, { 1e-9, 1e-12, "1e-09+-1e-12" },
 		{ 123456789, 1e-8, "123456789+-1e-08" },
 	};

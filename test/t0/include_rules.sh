@@ -131,8 +131,8 @@ is "$(grep -lE '#include <(cu|nv)[a-z_]*\.h>' $preload | grep -v '^preload/gpu/c
 is "$(grep -l '#include <CL/' $preload | grep -v '^preload/gpu/opencl/')" "" \
 	"only preload/gpu/opencl/ includes OpenCL's headers"
 
-# A function that a lower folder declares and a higher folder defines is an include in disguise;
-# floors() finds these functions, too.
+# If a lower folder declares a function that a higher folder defines, the lower folder depends on
+# the higher folder without an include. floors() finds these functions, too.
 if command -v python3 >/dev/null; then
 	[ "$(python3 scripts/lint/below.py --count preload)" -gt 300 ]
 	ok $? "the rule finds functions, and where they are declared and defined"

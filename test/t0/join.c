@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The join: every device record is matched with its own launch in any order, and all records are
- * counted.
+ * Tests the join: whatever the order of the records, every device record is matched with its own
+ * launch, and all records are counted.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static void begin(struct join *j)
 	join__init(j);
 }
 
-/* Adds a launch. @number, which is stored behind the key, is the launch's name in said[]. */
+/* Adds a launch. Its chain is set to @number, which stands for the launch in said[]. */
 static void launch(struct join *j, uint32_t proc, uint32_t id, uint32_t number, bool one_record)
 {
 	struct launch l = { .chain = number };

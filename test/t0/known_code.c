@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Whether the addresses of call chains are in known mappings: in each order of records, compared
- * with a slow search.
+ * The answer whether the addresses of a call chain are in known mappings equals the result of a
+ * slow search, in each order of records.
  */
 #include <stdlib.h>
 
@@ -47,7 +47,7 @@ static void check_edges(void)
 	known_code__free(&k);
 }
 
-/* Adds random mappings, in pages, and checks each page after each mapping. */
+/* Adds random mappings of whole pages, and checks each page after each mapping. */
 static void check_random(void)
 {
 	unsigned int round, i, page, start, end, wrong = 0, overlaps = 0;

@@ -68,7 +68,7 @@ for name in sys.argv[1:]:
     pod(spec)
 END
 $python look.py doc1.yaml doc2.yaml >options 2>err
-is $? 0 "Kubernetes knows all fields in these files" || diag "$(tail -n 1 err)"
+is $? 0 "Kubernetes knows all fields in the page's files" || diag "$(tail -n 1 err)"
 "$XPULOAD" --help >help 2>&1
 is "$(while read -r option; do grep -qE -- "(^| )$option( |,|\$)" help ||
 	echo "$option"; done <options)" "" \

@@ -197,8 +197,7 @@ static void test_same(void)
 	fixture__end(&f);
 
 	/*
-	 * The first part of a mapping is replaced; then a larger mapping with the same contents
-	 * covers it.
+	 * A file is mapped over another file, and then again at the same address, with more bytes.
 	 */
 	fixture__begin(&f);
 	gen__mmap(&f.g, 100, 1, 0x1000, 0x1000, 0, "a", NULL, 0);
@@ -333,7 +332,7 @@ static void test_model(void)
 {
 	enum { PAGES = 48, STEPS = 600, FORK = STEPS / 2, PIDS = 2, FILES = 3, PAGE = 0x1000 };
 	static const char *const files[FILES] = { "a", "b", "c" };
-	/* file is 0 if nothing is mapped, or 1 + its index; offset is in pages */
+	/* @file: 0 if nothing is mapped, otherwise 1 + index in files. @offset: in pages */
 	struct page { uint8_t file, offset; };
 	struct page (*model)[PIDS][PAGES] = calloc(STEPS + 1, sizeof(*model));
 	uint32_t step, pid, page, nr_wrong = 0, nr_looked_up = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Free memory of the machine and of control groups, whose files this test writes. */
+/* How much memory the machine and control groups have free. This test writes the groups' files. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -94,7 +94,7 @@ static void define(struct metrics *m, uint16_t index, uint32_t kind, const char 
 		.unit_bytes = 2,
 	};
 	strcpy(rec->data, name);
-	strcpy(rec->data + rec->name_bytes, "W");	/* a GPU's state: solve does not split it */
+	strcpy(rec->data + rec->name_bytes, "W");	/* a GPU's state is averaged, not solved */
 	if (metrics__define(m, 0, rec))
 		abort();
 }

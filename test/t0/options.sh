@@ -58,7 +58,7 @@ for program in xpuload xpumerge; do
 	"$binary" --help | sed -n 's/^ *-\([A-Za-z]\), --.*/\1/p' | sort -u >help
 	grep '^\.It Fl' "$page" | grep -oE 'Fl [A-Za-z]( Ar [a-z .]*)? ,' | cut -c4 | sort -u >man
 	[ -s help ] && cmp -s help man
-	ok $? "$program: options have the same letters in the manual page" ||
+	ok $? "$program: --help and the manual page have the same option letters" ||
 		diag "$(diff help man)"
 done
 
@@ -94,12 +94,13 @@ ok $? "xpuload has $(wc -l <limits) limits of tables"
 grep -oE '[0-9]+ a process, [0-9]+ in all' "$XPU_BUILD/doc/xpuload.1" | grep -v '^32 ' |
 	sort -u >man
 cmp -s limits man
-ok $? "xpuload: the manual page has all limits of tables" || diag "$(diff limits man)"
+ok $? "xpuload: the manual page lists the limits of all tables" || diag "$(diff limits man)"
 limit() {
 	sed -n "s/^#define LIMIT_$1[\t ][\t ]*//p" "$bounds"
 }
 is "$(limit CHAIN_BYTES) $(limit CODE_BYTES) $(limit MESSAGES) $(limit ALL_MESSAGES) $(limit \
-	BLAMED)" "(1ull << 30) (1ull << 28) 32 64 8" "xpuload: the manual page has the other limits"
+	BLAMED)" "(1ull << 30) (1ull << 28) 32 64 8" \
+	"xpuload: the manual page has the limits of chains, code and messages"
 is "$(limit KEPT_FILE) $(limit KEPT_BYTES) $(limit KEPT_FILES) $(limit MAPPED_FILES) $(limit \
 	KEEPING)" \
 	"(2ull << 30) (8ull << 30) 4096 (1 << 16) 256" \

@@ -32,7 +32,7 @@ is "$wrong" "" "each module is in the script"
 	[ "$(at 'const state = ')" -lt "$(at 'setUpHeader();')" ]
 ok $? "data.js comes before model.js, and model.js before main.js"
 is "$(tail -n 3 page.js)" "$(printf 'listen();\ndocument.documentElement.dataset.ready = "1";\n}')" \
-	"main.js is the last, after the modules of features"
+	"main.js is the last module, after the modules of features"
 is "$(grep -cE '^(import|export)\b|from "\.' page.js)" 0 \
 	"the joined script has neither imports nor exports"
 
@@ -42,7 +42,7 @@ is "$(grep -lE 'from "\.\./|ranks|nccl|NCCL' src/*.js)" "" \
 cp src/help.js help.js
 echo 'import "./main.js";' | sed 's/import/import { main } from/' >>src/help.js
 sh "$join" src >circle.js 2>log
-is $? 1 "an import in a circle fails"
+is $? 1 "a circular import fails"
 cp help.js src/help.js
 
 if command -v node >/dev/null; then

@@ -59,7 +59,7 @@ static void constant(size_t i, int64_t cells[NR])
 	cells[FLAG] = true;
 }
 
-/* Texts without a character: a column of empty texts may have no bytes at all. */
+/* Empty texts: a column that has only empty texts may have no bytes at all. */
 static void empty(size_t i, int64_t cells[NR])
 {
 	constant(i, cells);

@@ -65,8 +65,8 @@ static void put64(uint8_t *at, uint64_t value)
 }
 
 /*
- * Makes a page with a code object, an empty line table, and a name that is also the name of its
- * file.
+ * Makes a page with a code object and an empty line table. The name of the code object is also the
+ * name of its file.
  */
 static uint8_t *make_code(struct xpu_python_frame *f)
 {
@@ -143,7 +143,7 @@ int main(void)
 	meet(p, &f, 100, &id);
 	ok(id == r->id && id, "a code object with room for its record has the record's id");
 
-	/* A code object that is never readable is tried only at long intervals. */
+	/* Attempts to read an unreadable code object are made only at long intervals. */
 	make_code(&f);
 	is_full = true;
 	nr_asked = 0;

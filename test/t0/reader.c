@@ -134,7 +134,7 @@ static int walk(const struct gen *g, struct record_iter *it, uint16_t *last_type
 
 /*
  * The caller has damaged the last record of @g: the walk must return the previous record, but not
- * this one.
+ * the damaged record.
  */
 static void ends(struct gen *g, enum records_end end, const char *name)
 {
@@ -470,9 +470,7 @@ static void test_cut(void)
 	gen__end(&g, 1, 0);
 	ends_at[nr_ends++] = g.nr;
 	for (len = sizeof(struct xpu_file_header); len <= g.nr; len++) {
-		/*
-		 * An allocation of exactly the cut size, so that sanitizers see a read beyond it.
-		 */
+		/* Allocate exactly the cut size, so that sanitizers see a read beyond the end. */
 		cut = (struct gen){ 0 };
 		gen__bytes(&cut, g.v, len);
 		cut.v = realloc(cut.v, len);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The recorder at a detach: launches that arrive after it are not recorded. Logs with NVTX ranges:
- * the range of each launch. Threads that are still alive at the end.
+ * The recorder at a detach: launches that arrive after the detach are not recorded. Logs with NVTX
+ * ranges: the range of each launch. Threads that are still alive at the end.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -189,8 +189,8 @@ static void test_ranges(const struct xpu_file_header *header, bool wanted)
 	send_log(0, 0, one, 4);
 	send_log(4, 5, two, 3);
 	/*
-	 * Two launches are lost. Then the sender is killed, and its last part arrives again with
-	 * one more launch.
+	 * Two launches are lost. Then the sender is killed, and the last part of its log arrives
+	 * again, with one more launch.
 	 */
 	send_log(9, 8, late, 3);
 	send_log(10, 8, again, 3);

@@ -21,8 +21,8 @@ struct fixture {
 };
 
 /*
- * Begins a process with two threads, with call path 1 of a kernel launch and call path 2 of a graph
- * launch.
+ * Begins a process with two threads and two call paths: path 1 is from a kernel launch, and path 2
+ * is from a graph launch.
  */
 static void fixture__begin(struct fixture *f)
 {
@@ -216,7 +216,7 @@ static void test_late(void)
 	is_int(s->sums.loss.nr_orphans, 1, "kernel launch: the further record is an orphan");
 	fixture__end(&f);
 
-	/* A graph launch is kept, so further records match it. */
+	/* A graph launch stays in the join, so further records match the launch. */
 	fixture__begin(&f);
 	gen__launch(&f.g, 1000, 1, 2, 1);
 	batch(&f, 1, 1);
@@ -491,7 +491,7 @@ static void test_graph(void)
 	is_int(path_ns(s, 1), 1100, "graph, launch lost: the work is under the capture path");
 	fixture__end(&f);
 
-	/* A captured launch that has work nevertheless counts like any other launch. */
+	/* A captured launch that nevertheless has work is counted like any other launch. */
 	graph_begin(&f);
 	batch(&f, 1, 1);
 	s = fixture__run(&f);
@@ -503,8 +503,8 @@ static void test_graph(void)
 }
 
 /*
- * Begins a recording that attaches to a process with two threads; its launches 100, 110, ... 190
- * are recorded.
+ * Begins a recording that attaches to a process with two threads. The process's launches 100, 110,
+ * ... 190 are recorded.
  */
 static void attach_begin(struct fixture *f, uint32_t nr_slots)
 {
@@ -603,8 +603,8 @@ static void test_attach(void)
 	fixture__end(&f);
 
 	/*
-	 * A launch from before the attach may take its id late, but before its thread's next launch
-	 * does.
+	 * A launch from before the attach may take its id late, but before the next launch of its
+	 * thread takes an id.
 	 */
 	late_begin(&f);
 	batch(&f, 1, 145);
@@ -666,7 +666,7 @@ static void test_attach(void)
 	is_int(s->sums.loss.unfinished, 1, "attach, then exit: unfinished work is counted");
 	fixture__end(&f);
 
-	/* A process that execs while it is recorded has no detach record either. */
+	/* A process that execs while it is recorded has no detach record. */
 	attach_begin(&f, 2);
 	gen__launch(&f.g, 1000, 185, 1, 2);
 	gen__process(&f.g, XPU_MISC_PROCESS_EXEC, 2500, 2, 10, 1, "next");

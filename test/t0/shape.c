@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Launch shapes: their text, one stored copy of each, and an occupancy that equals the result of
- * NVIDIA's own calculator.
+ * Launch shapes: shapes have the expected text, equal shapes are stored once, and the occupancy
+ * equals the result of NVIDIA's own calculator.
  */
 #include <limits.h>
 #include <stdlib.h>

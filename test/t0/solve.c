@@ -42,7 +42,8 @@ struct world {
 	bool amounts;			/* a piece's amount does not depend on its duration */
 	double shift_us;
 	bool holes;			/* samples are missing, and some are nonsense */
-	double slope;			/* a piece's rate is higher at its start than at its end */
+	double slope;			/* the fraction by which a piece's rate is higher in its
+					 * first half, and lower in its second half */
 	uint32_t sloping;		/* only every n-th kind has the slope; 0: all kinds */
 	bool others;			/* another process uses the GPU now and then */
 
@@ -164,7 +165,7 @@ static int world__samples(struct world *w)
 				w->values.v[i * NR_METRICS + k] += 20 * uniform();
 	for (i = 0; i < w->nr_kinds; i++)
 		w->mean_ns[i] = w->mean_ns[i] ? w->total_ns[i] / w->mean_ns[i] : 0;
-	/* A kind's value is its rate over the time that it took. */
+	/* A kind's true value is its mean rate: the amount of a piece, by its mean duration. */
 	for (i = 0; i < w->nr_kinds && w->amounts; i++)
 		for (k = 0; k < NR_METRICS; k++)
 			w->truth[i][k] *= w->mean_ns[i] > 0 ? w->ns[i] / w->mean_ns[i] : 1;

@@ -37,8 +37,8 @@ static void add_slice(struct timeline *t, uint32_t proc, uint32_t id, uint32_t t
 }
 
 /*
- * Return: the track as text: "+10 name" begins a slice, "-20" ends one, "!15" is a launch outside
- * of all calls.
+ * Return: the track as text: "+10 name" begins a slice, "-20" ends a slice, "!15" is a launch
+ * outside of all calls.
  */
 static const char *walk(const struct timeline *t, size_t track)
 {

@@ -104,8 +104,8 @@ static void test_ids(void)
 
 	ok(!ids__get(&ids, 0, 1, &value), "without ids nothing is found");
 	/*
-	 * One process uses consecutive ids, with one missing and two swapped. The other process
-	 * uses every 1000th id.
+	 * One process uses consecutive ids, but one id is missing, and two ids are swapped. The
+	 * other process uses every 1000th id.
 	 */
 	for (i = 1; i <= 10000; i++)
 		if (i != 500 && (ids__add(&ids, 0, i == 70 ? 71 : i == 71 ? 70 : i, i) != 1 ||

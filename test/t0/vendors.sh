@@ -7,7 +7,7 @@ cd "$XPU_SRC" || exit 1
 page=doc/vendors.md folders="cupti opencl"		# in the order of the table's columns
 
 is "$(find preload/gpu -mindepth 1 -type d -printf '%f\n' | sort | tr '\n' ' ')" "$folders " \
-	"each vendor's folder has a column"
+	"each vendor's folder has a column in the first table"
 
 # FEATURE|REGEX: a folder that has this feature contains code that matches REGEX.
 cat >"$OLDPWD/features" <<'EOF'
@@ -21,7 +21,7 @@ graphs by node|launch__node_made\(
 `--stalls`|XPU_RECORD_STALLS
 `--migrations`|XPU_RECORD_MIGRATION
 EOF
-# Rows that have no such code: properties of the vendor, and what other programs do.
+# Rows without code in the vendor's folder: properties of the vendor, and work of other programs.
 cat >"$OLDPWD/others" <<'EOF'
 devices
 tried on
@@ -35,7 +35,7 @@ sed '/^## /q' $page | sed -n '/^|---/,/^$/p' | grep '^| ' |
 	sed 's/^| //; s/ *| */|/g' >"$OLDPWD/rows"
 is "$(cut -d'|' -f1 "$OLDPWD/rows" | sort)" \
 	"$(cut -d'|' -f1 "$OLDPWD/features" | sort - "$OLDPWD/others")" \
-	"each row of the table is checked, or known to have no code"
+	"each row of the table is checked, or is listed as a row without code"
 
 column=1
 for folder in $folders; do
@@ -60,9 +60,9 @@ calls() {		# calls CLASSES: prints the functions in OPENCL_CALLS with these clas
 [ "$(calls 'LAUNCH|LAUNCHES|COPY' | wc -l)" -gt 20 ]
 ok $? "the functions of OpenCL that launch: $(calls 'LAUNCH|LAUNCHES|COPY' | wc -l)"
 is "$(named '**Launches.**' | grep clEnqueue)" "$(calls 'LAUNCH|LAUNCHES|COPY')" \
-	"the page names all functions of OpenCL that launch"
+	"doc/vendors.md names all functions of OpenCL that launch"
 is "$(named '**Memory.**')" "$(calls ALLOCATION)" \
-	"the page names all functions of OpenCL whose memory is watched"
+	"the page names all functions of OpenCL that allocate watched memory"
 is "$(sed -nE 's/^\| `\[GPU_Wait\]` .*\|([^|]*)\|$/\1/p' $page | grep -oE 'cl[A-Za-z]+' | sort)" \
 	"$(calls WAIT | sort)" "the page names all functions of OpenCL that only wait"
 

@@ -19,5 +19,5 @@ found=$(cd "$XPU_SRC" &&
 	--exclude-dir=corpus --exclude-dir=golden --exclude-dir=formats \
 	--exclude=package-lock.json -e "$version" . |
 	grep -v -e '^./GNUmakefile$' -e '^./CHANGELOG.md$' -e '/gen_corpus.c$' -e '/golden.c$')
-is "$found" "" "no other file has the version"
+is "$found" "" "outside of GNUmakefile and CHANGELOG.md, no file states the version"
 done_testing

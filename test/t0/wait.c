@@ -284,7 +284,7 @@ static void by_instants(int w, int nr_works, uint64_t *parts)
 	}
 }
 
-/* Tests random waits and random work, in random order, with at most eight running at once. */
+/* Tests random waits and work, in random order. At most eight pieces of work run at once. */
 static void compare(unsigned int seed)
 {
 	static const uint16_t flags[] = {

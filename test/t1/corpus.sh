@@ -31,7 +31,7 @@ for file in "$corpus"/*.xpu; do
 		"$name: dump prints the version that the file's name states"
 	for format in chrome html pprof perf pftrace; do
 		xpumerge "$name.xpu" -f $format -o out 2>log
-		is $? 0 "$name: -f $format"
+		is $? 0 "$name: -f $format: exit status 0"
 	done
 done
 [ $nr -ge 2 ]
@@ -50,8 +50,8 @@ ok $? \
 	done_testing
 }
 
-# The types in the table, except types that exist only in the ring buffer, and types that the loader
-# removes.
+# The types in the table, without the types that exist only in the ring buffer and without the types
+# that the loader removes.
 sed -nE '/, (IN_FILE|IN_BATCH|AROUND), /s/^(RECORD|ALSO)\(([A-Z_]*),.*/\2/p' "$records" |
 	sort >types
 [ "$(wc -l <types)" -gt 35 ]
@@ -60,7 +60,7 @@ awk '{ print $3 }' "$now.dump" | sort -u >there
 is "$(comm -23 types there | tr '\n' ' ')" "" \
 	"$now: the recording has every record type, and dump prints them"
 is "$(comm -13 types there | tr '\n' ' ')" "HEADER " \
-	"$now: dump prints only HEADER and types in records.def"
+	"$now: dump prints only HEADER and the record types of records.def"
 
 # Finds members nr_*, because most members that were added at the end of a record are counts.
 awk '/^RECORD\([A-Z_]*, [0-9]*, xpu_record_/ { on = 1 } /^END_RECORD/ { on = 0 }

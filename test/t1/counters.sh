@@ -57,19 +57,19 @@ END
 python3 check.py >verdict 2>errors
 diag "$(cat truth errors)"
 is "$(sed -n 1p verdict)" "wide True None" \
-	"a kernel of two shapes has the mean of both, within three times its error"
+	"a kernel of two shapes has the mean of both shapes, within three times the error"
 is "$(sed -n 2p verdict)" "narrow True None" \
 	"a kernel that uses no tensor core has 0, within three times its error"
 is "$(sed -n 3p verdict)" "pair True True True" \
-	"two kernels that always run together share one value and one number"
-is "$(sed -n 4p verdict)" "once [None, None] [None, None]" "a kernel of 2 us has no value"
+	"two kernels that always run together share one value and one group number"
+is "$(sed -n 4p verdict)" "once [None, None] [None, None]" "a kernel of 2 us has no metrics"
 is "$(sed -n 5p verdict)" "path True None" "a call path has the values of its kernels"
 is "$(sed -n 6p verdict)" "check True None" "the values add up to the samples"
 is "$(sed -n 7p verdict)" \
 	"roof [('wide', True, 'tensor cores'), ('narrow', True, 'DRAM')] [None, None, 'unknown']" \
 	"a perfect kernel would save the time in which its busiest unit is idle"
 is "$(sed -n 8p verdict)" "order wide True 0" \
-	"the kernel that would save most comes first; call paths would save as much in total"
+	"the kernel with the largest saving is first; savings of call paths have the same total"
 is "$(sed -n 9p verdict)" "clock 1500 False" "a clock is an average, and has no error"
 xpumerge -i c.data --table kernel_metrics 2>/dev/null >text
 like "$(grep narrow text)" '^ +[0-9.]+ .* 0\.[0-9]+\+-[0-9.]+ +[56][0-9.]+\+-.* narrow$' \
@@ -110,13 +110,13 @@ python3 operations.py >operations
 diag "$(cat operations.json)"
 is "$(sed -n 1p operations)" "[('wide', True), ('narrow', True)]" \
 	"operations per byte and per ns are true, within three times their errors"
-is "$(sed -n 2p operations)" "[None, None]" "a kernel of 2 us has unknown operations"
+is "$(sed -n 2p operations)" "[None, None]" "a kernel of 2 us: operations are unknown"
 is "$(sed -n 3p operations)" "{None}" "operations per byte are unknown if none were recorded"
 like "$(xpumerge -i operations.data --table kernel_roof 2>/dev/null | grep 'wide$')" \
 	' 75[0-9]\.[0-9]\+-[0-9.]+ +551\.51[0-9]*\+-[0-9.]+ T +unknown +wide$' \
 	"printed tables show operations"
 is "$(sed -n 4p operations)" "[True, True, True, True] None" \
-	"a GPU that samples instructions has instructions per byte and per ns"
+	"a recording of instructions shows instructions per byte and per ns"
 like "$(xpumerge -i instructions.data --table kernel_roof 2>/dev/null | grep 'roof %')" \
 	'inst/byte +inst/s' "printed tables say that instructions are counted"
 xpumerge -i instructions.data -o instructions.html 2>/dev/null
@@ -171,11 +171,11 @@ END
 python3 several.py >several 2>errors
 diag "$(cat several errors)"
 is "$(sed -n 1p several)" "[] [True, True] [False, False]" \
-	"two recordings of one GPU at the same time are solved together, and work counts once"
+	"simultaneous recordings of one GPU are solved together, and work is counted once"
 is "$(sed -n 2p several)" "[] [True, True] [True, True]" \
-	"a second recording of a GPU tells kernels apart that always run together in the first"
+	"a second recording of a GPU tells apart kernels that always run together in the first"
 is "$(sed -n 3p several)" "[] [True, True] [True, True]" \
-	"a recording of another GPU tells apart kernels that share a value in the first"
+	"a recording of another GPU tells kernels apart that share a value in the first recording"
 
 # Another run: "narrow" reads less from DRAM, and the shapes of "wide" occur in other proportions.
 "$XPU_BUILD/gen_counters" d.data 45 7 >truth_d
@@ -197,7 +197,8 @@ print(counters["compared"], counters["unknown"], counters["together"])
 END
 python3 changed.py >changed
 diag "$(cat diff.json)"
-is "$(sed -n 1p changed)" True "diff: one change is within three errors of the true change"
+is "$(sed -n 1p changed)" True \
+	"diff: the change of DRAM read differs from the truth by at most three times its error"
 is "$(sed -n 2p changed)" "['DRAM read']" \
 	"diff: counters that are equal within their errors are not shown"
 is "$(sed -n 3p changed)" "[]" "diff: every change differs from the truth by at most three times its error"

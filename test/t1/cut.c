@@ -13,8 +13,8 @@
 static const uint8_t uuid[16] = { 7 };
 
 /*
- * Makes a recording with each record type, 6 launches and 8 device records. The files that it maps
- * do not exist, so there are no symbols.
+ * Makes a recording with each record type, 6 launches and 8 device records. The files that the
+ * process maps do not exist, so there are no symbols.
  */
 static void story(struct gen *g)
 {

@@ -6,8 +6,8 @@
 
 gen=$XPU_BUILD/gen_data merge=$XPU_BUILD/xpumerge
 
-# Two runs of one program: other pids, other counts, and some call paths that only one recording
-# has.
+# Two runs of one program, with different pids and counts. Some call paths are in only one
+# recording.
 "$gen" --launches 3000 --paths 40 --threads 4 --memcpy-every 5 --graph-every 7 -o a.data
 "$gen" --launches 5000 --paths 50 --threads 4 --memcpy-every 5 --graph-every 7 --gpus 2 --seed 9 \
 	--reuse --lose-record 500 -o b.data
@@ -19,8 +19,8 @@ column() {
 		LC_ALL=C sort
 }
 
-# own FILE UNIT [BY]: prints the same stacks from a merge of FILE alone. A comparison does not
-# number devices.
+# own FILE UNIT [BY]: prints the folded stacks of FILE alone. Removes the numbers of GPUs,
+# because a comparison does not number devices.
 own() {
 	"$merge" "$1" -f folded --unit "$2" --by "${3:-comm}" 2>/dev/null |
 		sed 's/\[GPU[0-9]*_/[GPU_/' |
@@ -101,7 +101,7 @@ averages() {
 		awk '/\[GPU_Kernel\]site3\(/ { print $5, $6; exit }'
 }
 avg_of() { "$merge" $1.data --table kernels --csv 2>/dev/null | awk -F, '/"site3\(/ { print $4 }'; }
-like "$(averages)" "^[1-9][0-9]* [1-9][0-9]*$" "text: a kernel's row has both averages"
+like "$(averages)" "^[1-9][0-9]* [1-9][0-9]*$" "text: a kernel's row has the averages of A and B"
 is "$(averages)" "$(avg_of a) $(avg_of b)" "text: averages are the recordings' own averages"
 is "$(averages --normalize launches)" "$(averages)" "text: --normalize does not change averages"
 like "$(grep 'site45(' diff.txt)" ' new ' "text: a kernel that only B has is marked as new"

@@ -87,7 +87,7 @@ ok $? "dump can read standard input"
 mkdir one
 cp blocks.data one/xpu.data
 (cd one && "$XPUMERGE" dump) | cmp -s - out
-ok $? "without a file dump reads xpu.data"
+ok $? "without a file, dump reads xpu.data"
 umask 022
 xpumerge dump blocks.data -o file 2>log && cmp -s file out
 ok $? "-o writes to a file"
@@ -96,7 +96,7 @@ for args in "a b" "-f folded a" "--strict a" "--unit ns a"; do
 	# shellcheck disable=SC2086 # several arguments on purpose
 	xpumerge dump $args >out2 2>log
 	is $? 2 "dump $args: exit status 2"
-	is "$(wc -l <log)$(wc -c <out2)" 10 "dump $args: one line says why"
+	is "$(wc -l <log)$(wc -c <out2)" 10 "dump $args: the error is one line, and stdout is empty"
 done
 echo text >text.data
 xpumerge dump text.data >out2 2>log
@@ -120,7 +120,7 @@ like "$(cat log)" '1 record of an unknown type' "unknown type: a message counts 
 head -c $((end + 4)) plain.data >cut.data
 dump cut.data 1 "cut"
 is "$(tail -n 1 out)" "$(printf '%#x [0x4] CUT: record header cut' $end)" \
-	"cut: the last line has the offset"
+	"cut: the last line has the offset of the truncated header"
 head -c 1000 blocks.data >cut.data
 dump cut.data 1 "a truncated block"
 is "$(tail -n 1 out)" "0x260 [0x188] CUT: block cut" \
@@ -133,7 +133,8 @@ cp plain.data bad.data
 poke bad.data $((info + 4)) 003
 dump bad.data 2 "version 1, damaged"
 is "$(tail -n 1 out)" "$(printf '%#x [%#x] DAMAGED: impossible record size' $info \
-	$(($(wc -c <plain.data) - info)))" "version 1, damaged: the last line has the offset"
+	$(($(wc -c <plain.data) - info)))" \
+	"version 1, damaged: the last line has the offset of the damage"
 is "$(wc -l <out)" 3 "version 1, damaged: the records before the damage are printed"
 
 # Damaged data in a block: dump still prints the other blocks.
@@ -159,7 +160,7 @@ dump bad.data 2 "a damaged batch"
 like "$(cat out)" \
 	"^$(printf '%#x' \
 	$string) \[0x[0-9a-f]+\]   DAMAGED: impossible record size: the rest of the batch is lost" \
-	"a damaged batch: a line has the offset"
+	"a damaged batch: a line of the dump has the offset of the damage"
 is "$(tail -n 1 out)" "$(tail -n 1 plain.dump)" \
 	"a damaged batch: the rest of the recording is printed"
 

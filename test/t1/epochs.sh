@@ -50,7 +50,7 @@ check() {
 }
 
 # foreign FORMAT RIGHT MESSAGE KEY=VALUE...: checks that RIGHT kernels are under their own launch
-# and no kernel is under a wrong launch; MESSAGE says why
+# and that all other kernels have no launch. MESSAGE is the reason in the log.
 foreign() {
 	format=$1 right=$2 why=$3
 	shift 3
@@ -67,7 +67,7 @@ foreign() {
 	status=$?
 	made=$(cut -d' ' -f2 made)
 	is "$status: $(python3 "$gen" verdict out)" "1: $right 0 $((made - right))" \
-		"$name: $right kernels are under their launch, the others have no launch"
+		"$name: $right kernels are under their launches, all other kernels have no launch"
 	like "$(cat log)" "device records $why" "$name: a message says why"
 }
 
@@ -89,7 +89,7 @@ python3 "$gen" chrome gpu.json together=1 runs=2 late=100000 >/dev/null
 xpumerge --gpu gpu.json --strict -f folded >out 2>log
 is "$? $(grep -c 'device records may be of several calls' log)" "1 1" \
 	"device work of two possible launches: a message counts it, and --strict fails"
-# No call's ID occurs twice, because the other run's calls were lost.
+# Without the lost calls, no two calls have the same ID.
 for format in chrome sql; do
 	for keys in "calls_of=0" "calls_of=1" "turns=1"; do
 		# shellcheck disable=SC2086 # words are arguments

@@ -57,8 +57,8 @@ part "--stream 8,9" '$5 ~ /^\[stream [89]\]$/'
 part "--kernel site[2-4]\\(" '$NF ~ /^\[GPU._Kernel\]site[2-4]\(/'
 part "--device 0 --tid $tid" "\$4 == \"[GPU 0]\" && \$2 == \"[tid $tid]\""
 
-# Time windows: the expected events come from the timeline without a window, whose times are
-# microseconds after its base.
+# Time windows: the expected events come from the timeline without a window. This timeline gives
+# times in microseconds after its "base_ns".
 xpumerge -o all.json 2>log
 xpumerge >all.txt 2>/dev/null
 from=$(sed -n 's/^first to last.*, from \([0-9.]*\) s on$/\1/p' all.txt)
@@ -77,7 +77,7 @@ want=$(awk '$1 + $2 > 500 && $1 < 900' slices | wc -l)
 [ "$begin" -gt 50 ] && [ "$want" -gt "$begin" ]
 ok $? "$want slices overlap 500 to 900 us, and $begin of them begin there"
 is "$(grep -c '"cat":"\(kernel\|memcpy\|memset\)"' part.json)" "$want" \
-	"--from, --to: the timeline has exactly the slices that overlap this time"
+	"--from, --to: the timeline has exactly the slices that overlap the time range"
 cut=$(awk '$1 < 500 && $1 + $2 > 500 || $1 < 900 && $1 + $2 > 900' slices | wc -l)
 is "$(grep -c '"cat":"\(kernel\|memcpy\|memset\)".*"part":1' part.json)" "$cut" \
 	"--from, --to: $cut slices are cut, and marked as parts"
@@ -93,7 +93,7 @@ for args in "--pid x" "--from 1h" "--kernel (" "--comm ," "--to 0" "--to 1 --fro
 	# shellcheck disable=SC2086
 	xpumerge $args >got 2>log
 	is "$?$(cat got)" 2 "$args: exit status 2, and stdout is empty"
-	like "$(cat log)" "^xpumerge: ${args%% *}: " "$args: the message says why"
+	like "$(cat log)" "^xpumerge: ${args%% *}: " "$args: the message names the wrong option"
 done
 xpumerge --kernel "$(printf '%100000s' '' | tr ' ' '(')" >got 2>log
 is "$? $(cat got log)" "2 xpumerge: --kernel: longer than 16384 bytes" \

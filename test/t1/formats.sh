@@ -101,7 +101,7 @@ for string in comm pid tid device stream /nonexistent/app; do
 		"pprof: '$string' is in the string table"
 done
 is "$(sed -n 's/^string_table: "\(launches .*\)"/\1/p' plain.txt)" \
-	"$(grep ^launches log)" "pprof: the account is a comment"
+	"$(grep ^launches log)" "pprof: the profile has the account as a comment"
 
 # top TYPE: prints the sum of all values of a type, and the innermost functions that have values,
 # like pprof -top

@@ -27,7 +27,7 @@ for pair in $(seq 50); do
 done
 diag "50 pairs of one build: $alarms alarms"
 [ $alarms -le 2 ]
-ok $? "50 comparisons of one build, also with other numbers of steps: at most 2 alarms"
+ok $? "50 comparisons of a build with itself, some with unequal numbers of steps: at most 2 alarms"
 
 # planted KEY NAME: checks that the change is found, with its size and name
 planted() {

@@ -112,7 +112,8 @@ static void add_path(struct gen *g, uint16_t flags, uint64_t time_ns, uint32_t i
 /*
  * Makes a recording with nearly everything: threads, overlapping streams, two GPUs that two
  * processes number differently, a fork, an exec, two images with the same pid and correlation IDs,
- * a library that is replaced by another one at its address, a graph, and several kinds of losses.
+ * a library that is replaced by another library at the same address, a graph, and several kinds of
+ * losses.
  */
 static void make_tour(const char *name)
 {
@@ -184,7 +185,7 @@ static void make_tour(const char *name)
 	gen__kernel(&g, 0, 8800, 400, 108, 11, 2);
 	gen__batch_end(&g);
 
-	/* Since this path's earlier launch, another library has replaced the first one. */
+	/* Since the earlier launch from path 8, plugin_b.so has replaced the library at PLUGIN. */
 	gen__mmap(&g, 10000, 100, PLUGIN, 0x1000, 0x1000, path("plugin_b.so"), NULL, 0);
 	gen__launch(&g, 11000, 109, 8, 1);
 	gen__batch_begin(&g, 12000, 2, 102);

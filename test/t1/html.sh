@@ -73,7 +73,7 @@ same "hostile names" hostile.data
 is "$(grep -c 'k\{10000\}' page.html)" 1 "a name of 10000 characters is not cut"
 is "$(grep -ci '</script' page.html)" 3 "hostile names do not end the scripts of the page"
 
-# CPU samples whose call path was too deep are reported, but the page warns of no loss.
+# CPU samples whose call path was too deep are reported, but the page does not warn of a loss.
 "$XPU_BUILD/gen_odd" deep.data deep
 "$merge" deep.data -o page.html 2>page.log
 like "$(cat page.log)" "1 CPU sample whose call path is deeper than recorded" \

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # xpumerge -j reads several recordings at once. For each format, the output, the loss counts and the
-# exit status equal those that -j 1 gives, byte by byte.
+# exit status are the same as with -j 1, byte by byte.
 . "$XPU_SRC/test/lib/tap.sh"
 
 # Ranks of a job with collectives, on two hosts; ranks with samples, calls, graphs and enough
@@ -86,7 +86,7 @@ is "$(cat log)" "xpumerge: nowhere.data cannot be opened: No such file or direct
 echo text >text.data
 xpumerge -j 4 near.data text.data -f folded -o none >log 2>&1
 is $? 2 "a file of another kind: exit status 2"
-is "$(wc -l <log)" 1 "a file of another kind: prints one line"
+is "$(wc -l <log)" 1 "a file of another kind: xpumerge prints one line"
 [ ! -e none ]
 ok $? "missing or unsuitable files: nothing is written"
 

@@ -11,7 +11,7 @@ xpumerge new.data -o new.json 2>log
 like "$(cat new.json)" '"name":"rank 5: app \(pid 100\)"' \
 	"chrome: the name of a process contains its rank"
 like "$(cat new.json)" '"name":"process_sort_index","args":\{"sort_index":7\}' \
-	"chrome: a rank's process is sorted by its rank"
+	"chrome: processes are sorted by rank"
 like "$(cat new.json)" '"labels":"node node;1, pod ml/train-0, container 0123456789ab, job 4711"' \
 	"chrome: a rank's process has its labels"
 xpumerge old.data -o old.json 2>log
@@ -66,7 +66,7 @@ for list in 5 0,5 4-6 5-5; do
 			"--rank $list keeps this rank's device work"
 done
 is "$(xpumerge new.data old.data -f folded --rank 0-4,6-4000000000 2>log | wc -l)" 0 \
-	"--rank of other ranks keeps nothing"
+	"--rank that selects no recorded rank keeps nothing"
 like "$(cat log)" "left out: .*filters: --rank 0-4,6-4000000000" \
 	"--rank of other ranks: the account says how much is left out"
 for list in '' x -1 5- 6-5 5,,6 5-6-7 99999999999; do

@@ -71,7 +71,7 @@ for tool in fold merge; do
 	rm -f fifo
 	$tool /dev/stdout 2>log | cat >got
 	$is_good got
-	ok $? "$tool: /dev/stdout, a pipe, is written to"
+	ok $? "$tool: writes to /dev/stdout, which is a pipe"
 	ln -s /proc/self/fd/1 stdout		# like /dev/stdout; a failure must not replace it
 	$tool stdout >got 2>log
 	[ -L stdout ] && $is_good got
@@ -81,7 +81,7 @@ for tool in fold merge; do
 	$is_good got
 	ok $? "$tool: /dev/fd/N of an open descriptor is written to"
 	$tool /dev/null 2>log
-	is $? 0 "$tool: /dev/null is written to"
+	is $? 0 "$tool: writes to /dev/null"
 	$tool no/such/directory 2>log
 	is $? 2 "$tool: a path into a missing directory: exit status 2"
 	$tool far 2>log
@@ -95,7 +95,7 @@ PATH=$PWD/bin:$PATH XPUMERGE=$XPUMERGE sh -c 'ln -s victim "guess.svg.$$.tmp" &&
 	exec sh "$0" --svg -o guess.svg xpu.data' "$XPU_SRC/scripts/fold.sh" 2>log
 is "$(cat victim)" kept "fold.sh: a link with a guessed temporary name is not followed"
 is_drawn guess.svg
-ok $? "fold.sh: the output is drawn although a link has the guessed temporary name"
+ok $? "fold.sh: a link with a guessed temporary name does not prevent the output"
 
 if [ "$(id -u)" = 0 ]; then
 	mkdir -m 777 theirs

@@ -50,7 +50,7 @@ events around <<'X'
 MADE DEVICE 0 0xfffffffffffffff0 100 0 1
 MADE BLOCK 0 0xfffffffffffffff0 100 1 1
 X
-is "$(view around live)" "" "memory beyond the last address is not live"
+is "$(view around live)" "" "memory that would end beyond the last address is not live"
 
 # ---- devices
 
@@ -101,9 +101,10 @@ MADE DEVICE 0 0x2000 2 0 1
 MADE DEVICE 0 0x3000 4 1 1
 MADE DEVICE 0 0x4000 8 1 1
 X
-is "$(view twice live)" "1 [GPU_Memory]device 5" "repeated event numbers: the first event counts"
+is "$(view twice live)" "1 [GPU_Memory]device 5" \
+	"repeated event numbers: only the first event of a number is counted"
 like "$(cat twice.log)" ' 2 events of memory that are impossible' \
-	"repeated event numbers: the other events are counted as impossible"
+	"repeated event numbers: each repetition is counted as impossible"
 events gap <<'X'
 MADE DEVICE 0 0x1000 1 0 1
 MADE DEVICE 0 0x3000 4 9 1
@@ -121,7 +122,8 @@ START='MADE DEVICE 0 0x900 16 0 1' events no_start <<'X'
 FREED DEVICE 0 0x1000 0 1
 MADE DEVICE 0 0x1000 1 2 1
 X
-is "$(view no_start live)" "1 [GPU_Memory]device 17" "without a START event: allocations count"
+is "$(view no_start live)" "1 [GPU_Memory]device 17" \
+	"without a START event: allocations are counted"
 unlike "$(cat no_start.log)" 'cannot be' \
 	"without a START event: freeing unknown memory does not count as impossible"
 events again <<'X'
@@ -131,7 +133,7 @@ MADE DEVICE 0 0x2000 2 1 1
 START 0 1023 0 0 2
 FREED DEVICE 0 0x1000 0 2 1
 X
-is "$(view again live)" "1 [GPU_Memory]device 2" "several START events: the last START event counts"
+is "$(view again live)" "1 [GPU_Memory]device 2" "several START events: the last one is used"
 START='START 0 1023 0 1 9' events before <<'X'
 MADE DEVICE 0 0x1000 1 5 1
 MADE DEVICE 0 0x2000 2 9 1
@@ -234,7 +236,7 @@ is "$(cat wrong)" "" "each view in each format is written, or refused with one l
 xpumerge --memory live --csv "$XPU_SRC/test/t1/corpus/2.8.xpu" 2>/dev/null |
 	grep -x '[a-z_]\+' >tables
 is "$(grep -c '^memory_[dmhlcf]' tables) $(grep -vc '^memory_[dmhlcf]' tables)" "7 0" \
-	"with --memory only the tables of memory are printed"
+	"with --memory, only the tables of memory are printed"
 xpumerge --memory peak --sort pieces --limit 1 "$XPU_SRC/test/t1/corpus/2.8.xpu" >out 2>/dev/null
 is "$? $(grep -c '^memory holders' out) $(grep -c '^threads:' out)" "0 1 0" \
 	"with --memory the summary has only the tables of memory" || diag "$(cat out)"

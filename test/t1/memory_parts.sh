@@ -5,8 +5,8 @@
 # the sums of the named parts.
 . "$XPU_SRC/test/lib/tap.sh"
 
-# Two processes have blocks in segments, memory outside of allocators, graphs, pools, unnamed
-# memory, and two devices.
+# Two processes use two devices. They have graphs, pools, unnamed memory, blocks in segments, and
+# memory outside of allocators.
 start() {
 	cat <<-'X'
 		proc 1
@@ -280,6 +280,6 @@ done
 X
 for at in 9005:0 9015:2097152 9025:3097152 9055:3097152; do
 	is "$(xpumerge again.data --memory live --at ${at%:*}ns -f folded 2>/dev/null | total)" \
-		"${at#*:}" "START again: at ${at%:*} ns, memory allocated so far is held"
+		"${at#*:}" "START twice: at ${at%:*} ns, all memory allocated so far is live"
 done
 done_testing

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # The rest of a device is all used memory that was not recorded. Here several processes use one
 # device: in one recording, in several recordings made at the same time, and in a recording of a
-# late attach. CUDA reports to each process how much all processes use.
+# late attach. CUDA reports to each process how much memory all processes use together.
 . "$XPU_SRC/test/lib/tap.sh"
 
 # held FILES... -- OPTIONS...: prints the total bytes by kind, as "block 5,rest 10"
@@ -15,8 +15,9 @@ held() {
 		LC_ALL=C sort | paste -sd, -
 }
 
-# 50 bytes of the device are contexts. Process 1 has 30 bytes and asks CUDA how much is used.
-# Process 2 has 20 bytes and asks, too. Then process 1 has 200 more bytes and asks again.
+# Contexts take 50 bytes of the device's memory. Process 1 has 30 bytes and asks CUDA how much
+# memory is used. Process 2 has 20 bytes and asks, too. Then process 1 has 200 more bytes and asks
+# again.
 first() {
 	cat <<-'X'
 		record 1 10000 1
@@ -52,7 +53,7 @@ while read -r at expected; do
 	for files in one.data "a.data b.data" "b.data a.data"; do
 		# shellcheck disable=SC2086 # several files
 		is "$(held $files --memory live --at "$at")" "$expected" \
-			"$files at $at: at most one rest, which has no recorded memory"
+			"$files at $at: at most one rest is shown, without recorded memory"
 	done
 done <<'X'
 9001ns device 30
@@ -102,10 +103,10 @@ for cut in 1 2 3; do
 		"cut $cut: one rest is shown at each moment"
 	is "$(held part.2 --memory live),$(held part.1 part.2 --memory live)" \
 		"device 1255,rest 50,device 1255,rest 50" \
-		"cut $cut: the file after the cut has the rest"
+		"cut $cut: the file after the cut also has the rest of the used memory"
 done
 
-# The process that asked CUDA last may have ended.
+# The process that last asked CUDA for the used memory may have ended.
 { together; echo "exit 2 11500"; } | "$XPU_BUILD/gen_memory" gone.data
 is "$(held gone.data --memory live --at 10750ns)" "device 30,rest 50" \
 	"the memory of an ended process is not in the rest"

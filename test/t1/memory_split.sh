@@ -96,8 +96,8 @@ moments() {
 		reserved[at] }' | sort
 }
 
-# With two processes, the rest of a device depends on the process that comes first, so it is not
-# compared.
+# With two processes, the rest of a device's memory depends on which process comes first, so this
+# rest is not compared.
 nr_files=0
 for seed in 1 2 3 4 5 6; do
 	rm -f file.*
@@ -107,8 +107,8 @@ for seed in 1 2 3 4 5 6; do
 		echo "seed $seed: split: $(cat split.log)"
 	files=$(ls file.* | sort -t. -k 2n)
 	nr_files=$((nr_files + $(echo "$files" | wc -l)))
-	# Around each cut: times at which one process's events have arrived, and the other's events
-	# have not.
+	# Around each cut: times at which the events of one process have arrived, and the events of
+	# the other process have not.
 	ats=$(awk '$1 == "cut" { for (ns = -2600; ns < 600; ns += 150) print $2 - 1000 + ns }' cut |
 		sort -nu | awk '$1 > 0 && NR <= 250 { print $1 "ns" }' | paste -sd, -)
 	moments whole.data >expected
@@ -131,7 +131,7 @@ diag "$nr_files files"
 [ $nr_files -ge 30 ]
 ok $? "the recording is split into $nr_files files"
 is "$(cat odd)" "" \
-	"split files and one recording have the same memory at the end, peak and cuts"
+	"split files: the memory at the end, peak and cuts is the same as in one recording"
 
 # NCCL imports a handle of a peer, maps it, retains it, and releases it twice. Another handle is
 # imported twice.
@@ -197,7 +197,7 @@ is "$(awk '$1 != $2' sums)$(wc -l <sums)" 19 \
 like "$(cat sums)" '1127 1127 at 19.97' \
 	"an idle process with late events: at 19.97 s there are 1127 bytes"
 
-# Merged with another recording: the time at which both together held the most memory.
+# Two recordings: the summary gives the time at which both together held the most memory.
 printf '%s\n' 'start 7' 'proc 3' 'record 3 9000000000 1' 'START 0 1023 0 0 0' \
 	'MADE DEVICE 0 0x1000 5 0 1' |
 	"$XPU_BUILD/gen_memory" beside.data

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Merging streams its input: memory grows with the launches in flight, not with all launches. Two
 # million launches, with device records long after or before them, must fit into the size of the
-# recording plus 48 MB, which is less than 24 bytes per launch. For a recording of blocks, the
-# unpacked size counts.
+# recording plus 48 MB, which is less than 24 bytes per launch. If a recording consists of packed
+# blocks, its size is the unpacked size.
 . "$XPU_SRC/test/lib/tap.sh"
 
 launches=2000000

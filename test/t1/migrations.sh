@@ -63,7 +63,7 @@ X
 awk '$7 == 42 { a += $1; b += $2; next } { print } END { print a, b, "0 0 0 0 42" }' expected |
 	sort >all
 is "$(rows all.data)" "$(cat all)" \
-	"bytes and faults are under the path that owned the address at that time"
+	"each migration and fault is under the call path that owned the address when it happened"
 like "$(cat log)" ' lost 0$' "nothing is lost"
 is "$(rows all.data --from 10us --to 11us)" "0 16384 0 0 0 0 42" \
 	"--from and --to: only migrations that began between them are shown"
@@ -82,7 +82,7 @@ is "$(rows all.data again.data -j 2)" "$(cat serial)" \
 	"two recordings, -j 2: the table is the same as with -j 1"
 like "$(xpumerge all.data 2>/dev/null)" \
 	'^managed memory: 12.8 KiB moved to GPUs, 24.0 KiB to the host, 2.00 KiB between GPUs, 3 page faults' \
-	"the summary has the sums"
+	"the summary has the total of moved bytes and of page faults"
 
 # The page stores the table as text, so names in it are never markup.
 xpumerge all.data --memory peak -o page.html 2>/dev/null
@@ -91,7 +91,7 @@ like "$(grep -o '"tables":\["[^"]*"' page.html)" \
 	"the html page has the table"
 xpumerge "$XPU_SRC/test/t1/corpus/2.11.xpu" -o none.html 2>/dev/null
 is "$? $(grep -c '"tables":.*page migrations' none.html)" "0 0" \
-	"without migrations the html page has no such table"
+	"without migrations the html page has no table of migrations"
 
 for jobs in 1 2; do
 	rm -rf tables
@@ -100,7 +100,7 @@ for jobs in 1 2; do
 		cut -f 2- | sed 1d
 done >table
 is "$(grep -c . table)" 20 "-j 1, -j 2: the table for query engines has a row for each migration"
-is "$(sort table | uniq -c | awk '$1 != 2')" "" "-j 1, -j 2: both write equal rows"
+is "$(sort table | uniq -c | awk '$1 != 2')" "" "-j 1 and -j 2 write the same rows"
 is "$(sed -n 2,4p table | tr '\t' ' ')" \
 	"to_host 10600 12 0 NULL 1110016 8192 NULL several NULL
 to_host 11500 13 0 NULL 1110016 16384 NULL known 2
@@ -131,15 +131,15 @@ rows bad.data >got
 like "$(cat log)" '^ +2 device records that the shim sent are not in the recording$' \
 	"missing record numbers are counted as lost records"
 like "$(cat log)" '^ +2 device records without valid times' "records without a time are counted"
-is "$(grep -c 'at a time that is not known' got)" 1 "records without a time have a row"
+is "$(grep -c 'at a time that is not known' got)" 1 "migrations without a time have a row"
 is "$(grep ' in no managed' got | cut -d ' ' -f 1)" 65536 \
 	"pages at the end of the address space are in no allocation"
 like "$(cat log)" ' event of memory that is impossible' "an impossible size is counted"
 xpumerge -i bad.data --strict >/dev/null 2>&1
-is $? 1 "--strict: lost records fail"
+is $? 1 "--strict: xpumerge fails if records were lost"
 
 # Without any memory event, no allocation is known.
 { echo 'proc 1'; migrations | grep '^migrate 1'; } | "$XPU_BUILD/gen_memory" none.data
 is "$(rows none.data)" "13056 24576 2048 3 0 0 in no managed memory whose allocation is recorded" \
-	"without events of memory, no migration has a path"
+	"without memory events, no migration has a path"
 done_testing

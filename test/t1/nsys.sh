@@ -123,11 +123,11 @@ is "$(show default.json | cut -d '|' -f 1 | sort | uniq -c | tr -s ' \n' ' ')" \
 xpumerge --nsys one.sqlite -t nvtx --nvtx-event-prefix send recv -o out.json \
 	--nvtx-color-scheme '{"s.nd|recv": "thread_state_iowait", "e": "other"}' 2>log
 is "$(show out.json)" "nvtx|send data|2.9|0.7|Device 0|NVTX Thread 101|thread_state_iowait" \
-	"ranges have prefixes and colours"
+	"ranges are chosen by prefix, and get colours"
 xpumerge --nsys one.sqlite -t kernel -o out.json 2>log
 like "$(cat out.json)" \
 	'"demangled": "saxpy<float>\(float\*, int\)", "grid": \[2, 1, 1\], "block": \[128, 1, 1\], "registersPerThread": 32, "sharedMemory": 24' \
-	"a kernel's arguments have its launch shape"
+	"the arguments of a kernel's event contain the launch shape"
 
 # ---- exports that the script reads incorrectly
 
@@ -187,9 +187,9 @@ nvtx|both|0.9|0.5|Process 100|NVTX Thread 101|
 nvtx|idle|0.1|0.1|Process 300|NVTX Thread 301|
 END
 diff expected got >diff
-ok $? "ranges left open, named by textId, or on several devices or none are right" ||
+ok $? "open ranges, ranges named by textId, and ranges on no or several devices are right" ||
 	diag "$(cat diff)"
-is "$(show out.json cuda | grep -c Memcpy)" 1 "a difficult export: the copy is in the output"
+is "$(show out.json cuda | grep -c Memcpy)" 1 "a difficult export: the memory copy is in the output"
 is "$(show out.json cuda | wc -l)" 8 "a difficult export: each kernel and copy is in the output"
 
 { schema; call 1 2 $P1 1 1 NULL; kernel 3 4 0 7 1 $P1; } | "$sqlite" none.sqlite
@@ -366,7 +366,7 @@ like "$(cat log)" 'recent.sqlite: Nsight Systems says: 7 events were lost' \
 is "$(grep -c 'Nsight Systems says' log)" 1 "the export's own warnings are printed once each"
 like "$(cat log)" '1 NVTX range without a thread ignored' "ranges without a thread are counted"
 like "$(cat log)" '1 launch of a graph is recorded both as a whole and by node' \
-	"a graph that is exported as a whole and by nodes counts once"
+	"a graph that is exported both as a whole and by nodes is counted once"
 like "$(cat log)" '1 launch that CUDA or OpenCL refused' "a launch that failed is not pending"
 xpumerge --nsys recent.sqlite --waits -f folded --unit ns --by nvtx --gpu-only -o out.folded 2>log
 cat >expected <<'END'
@@ -376,7 +376,7 @@ END
 sort -o expected expected
 sort out.folded | diff expected - >diff
 ok $? \
-	"--by nvtx: ranges nested, in a domain, never popped or named in StringIds are right" ||
+	"--by nvtx shows ranges that are nested, in a domain, never popped or named in StringIds" ||
 	diag "$(cat diff log)"
 xpumerge --nsys recent.sqlite --waits -f folded --unit ns --nvtx 'from String' -o out.folded 2>log
 is "$(grep -c 'GPU_Kernel' out.folded)" 1 \
@@ -387,7 +387,7 @@ is "$(grep -c 'never popped\|epoch\|NCCL:from StringIds\|of another thread' out)
 xpumerge --nsys recent.sqlite -f text >out 2>log
 unlike "$(cat out)" 'frame pointers' "the summary does not say that stacks follow frame pointers"
 like "$(cat out)" 'Some GPU' "the summary has the name of the process's GPU 0"
-like "$(cat out)" '^host: somehost' "the summary has the host"
+like "$(cat out)" '^host: somehost' "the summary has the name of the host"
 like "$(cat out)" '^start: 2026-04-01 21:22:30 UTC' "the summary has the time of day"
 # Older exports, and exports from which tables were removed.
 old() {			# old TEXT: prints an export with a range named TEXT
@@ -668,8 +668,8 @@ cudaDeviceSynchronize on seven 5
 cudaEventSynchronize on eight 100
 cudaStreamSynchronize on seven 50
 END
-# The numbers of the kinds of waits differ between CUPTI, Nsight Systems 2022, where 2 is an event,
-# and schema 3.24.
+# CUPTI, Nsight Systems 2022 and schema 3.24 number the kinds of waits differently. In Nsight
+# Systems 2022, the number 2 is an event.
 for with in "1 2 3 4" "2 3 4 5" "2 1 1 3" "7 8 9 10"; do
 	# shellcheck disable=SC2086 # words are arguments
 	numbers $with 1 | "$sqlite" numbers.sqlite
@@ -696,7 +696,7 @@ done
 	sed "s/'cuda\(Event\|Stream\|Device\)\(Sync[a-z]*\|Wait[A-Za-z]*\)_v3020'/'cudaUnknown\1'/" |
 	"$sqlite" named.sqlite
 waits named.sqlite | sed 's/cudaUnknown\([A-Z][a-z]*\)/cuda\1Synchronize/' | diff expected - >diff
-ok $? "an export's own names of wait kinds are used" || diag "$(cat diff log)"
+ok $? "wait kinds are read from the export's table of names" || diag "$(cat diff log)"
 like "$(xpumerge --nsys named.sqlite --csv --table memory_migrations 2>/dev/null)" \
 	'^100.0,4096,0,0,1,10,0,0,0,' \
 	"copy kinds are read from the export's table of names"

@@ -98,7 +98,10 @@ static long import(const struct import_opts *files, char *buf, size_t size)
 	return ret;
 }
 
-/* Fails each allocation of the import of @files, first alone, then together with all later ones. */
+/*
+ * Makes each allocation of the import of @files fail, first alone, then together with all later
+ * allocations.
+ */
 static void run_out(const char *what, const struct import_opts *files)
 {
 	static char right[1 << 20], got[1 << 20];

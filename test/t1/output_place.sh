@@ -155,7 +155,7 @@ for args in "" --svg; do
 	fold $args -o pipe xpu.data 2>log
 	status=$?
 	wait
-	is $status 0 "fold.sh $args: into a pipe: exit status 0"
+	is $status 0 "fold.sh $args writes into a pipe: exit status 0"
 	# fold.sh draws random colors, so they are removed before the comparison.
 	[ -p pipe ] && if [ -n "$args" ]; then
 		[ "$(grep -c "<title>" got)" -gt 20 ]
@@ -179,7 +179,7 @@ like "$(cat log)" '^xpumerge: cut.data: cut at offset [0-9]+: 4 bytes ignored' \
 is "$(account log)" "2000 matched 2000 unmatched 0 lost 1" \
 	"cut inside a record: at least one record counts as lost"
 is "$(grep -c '^xpumerge: cut.data' log)" 1 \
-	"cut inside a record: one message is printed in addition to the account"
+	"cut inside a record: only one message names the file"
 like "$(cat log)" 'not closed properly' \
 	"cut inside a record: a message says that the recording was not closed"
 cmp -s cut.folded a.folded
@@ -197,7 +197,7 @@ is $? 1 "cut between records: exit status 1"
 like "$(cat log)" '^xpumerge: whole.data: not closed: cut, or still' \
 	"cut between records: a message says that the recording is not closed"
 is "$(grep -c '^xpumerge: whole.data' log)" 1 \
-	"cut between records: one message is printed in addition to the account"
+	"cut between records: only one message names the file"
 cmp -s cut.folded a.folded
 ok $? "cut between records: the result has all records before the cut"
 head -c 64 xpu.data >header.data
@@ -237,16 +237,17 @@ xpumerge hit.data -f folded --unit count -o hit.folded 2>log
 is $? 2 "blocks: 400 changed bytes in the middle: exit status 2"
 like "$(cat log)" \
 	'^xpumerge: hit.data: damaged at offset [0-9]+, [0-9]+ bytes: .*: [12] blocks? with [1-9][0-9]* launches? lost$' \
-	"blocks: the message has the offset and the lost launches"
+	"blocks: the message has the offset and the number of lost launches"
 n=$(sed -n 's/^ *\([0-9]*\) launches that were in these blocks$/\1/p' log)
-is "$(account log | cut -d' ' -f1)" $((2000 - n)) "blocks: all other launches are in the result"
+is "$(account log | cut -d' ' -f1)" $((2000 - n)) \
+	"blocks: all launches outside of the lost blocks are in the result"
 [ "$(account log | sed 's/.* lost //')" -ge "$n" ]
-ok $? "blocks: the changed launches count as lost"
+ok $? "blocks: the changed launches are counted as lost"
 head -c $((size - 20)) blocks.data >cut.data
 xpumerge cut.data -f folded -o cut.folded 2>log
-is $? 1 "blocks cut: exit status 1"
+is $? 1 "blocks, without the last 20 bytes: exit status 1"
 like "$(cat log)" '^xpumerge: cut.data: cut at offset [0-9]+: [0-9]+ bytes ignored' \
-	"blocks cut: the message gives the offset"
+	"a file that is cut inside a block: the message gives the offset"
 head -c 30 blocks.data >short.data
 refuse short.data 'too short' "blocks: a header that is cut off"
 
@@ -381,7 +382,7 @@ xpumerge rank0.data -i rank2.data -f folded -o a.folded 2>log
 is "$(sed -n 's/^in \(.*\):$/\1/p' log)" rank2.data \
 	"two recordings: the account names the recording with losses"
 like "$(cat log)" '^  launches 1000 matched 900 unmatched 100 lost 100' \
-	"two recordings: the account shows this recording's losses"
+	"two recordings: the account shows the losses of the named recording"
 ln rank0.data again.data
 xpumerge rank0.data again.data -o a.folded 2>log
 is $? 2 "one recording twice: exit status 2"

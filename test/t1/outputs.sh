@@ -48,7 +48,7 @@ several.-o.pick.formats.by.their.suffixes -f folded -o x.a -o x.b
 END
 xpumerge -i - -o x.html -o x.json <a.data >out 2>log
 is "$? $(cat log)" "2 xpumerge: standard input can be read only once: with several -o, name a file" \
-	"several outputs from a pipe need files"
+	"several outputs from standard input: the message asks for a file"
 xpumerge a.data -o x.html -o no/such/dir/x.json >out 2>log
 is "$? $(ls x.html)" "2 x.html" "an output that cannot be made does not stop the others"
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# --cpu: a perf.data file that is generated with known contents, and one that perf records, if perf
-# is installed.
+# --cpu: a perf.data file that is generated with known contents, and, if perf is installed, a file
+# that perf records.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/merges.sh"
 need python3
@@ -84,7 +84,7 @@ unlike "$(cat log)" 'clock' "two clocks are aligned by the time of day"
 gen p.data seed=21 wall=1675078550000000000
 xpumerge --cpu p.data --gpu day.json -f folded >out 2>log
 like "$(cat log)" 'not from the clock of day.json' \
-	"the clock of another day: a message says that the clocks differ"
+	"samples of another day: a message says that the clocks differ"
 
 # ---- with a recording
 
@@ -120,7 +120,7 @@ if perf script -i real.data -F +pid --ns >real.txt 2>/dev/null && [ -s real.txt 
 	is "$(awk '{ s += $NF } END { print s }' a)" "$(awk '{ s += $NF } END { print s }' b)" \
 		"perf's own file and its text have equal times"
 	is "$(sed 's/;.*//' a | sort -u)" "$(sed 's/;.*//' b | sort -u)" \
-		"perf's own file and its text have equal threads"
+		"perf's own file and perf's text have the same threads"
 else
 	skip "perf's own file" "no perf that records here"
 fi

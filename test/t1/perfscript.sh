@@ -176,14 +176,14 @@ for nr, line in enumerate(open("cpu.txt")):
 END
 xpumerge --cpu p.txt --gpu gpu.json -f folded --unit ns --gpu-only >out 2>log
 is "$(grep '^by time' log)" "$(grep '^by time' want.log)" \
-	"stacks of launches from perf: they are matched like stacks from lines"
+	"stacks of launches from perf: the account of matches is the same as from lines"
 diff want out >diff
 ok $? \
-	"stacks of launches from perf: the result is the same as from lines" ||
+	"stacks of launches from perf: the output is the same as for stacks from lines" ||
 	diag "$(head -n 5 diff)"
 xpumerge --cpu p.txt --gpu gpu.json -f folded --unit count --cpu-only >out 2>log
 is "$(awk '{ s += $NF } END { print s }' out)" 500 \
-	"stacks of launches from perf: CPU samples in between are counted"
+	"stacks of launches from perf: CPU samples between the stacks are counted"
 sed '/cpu-clock/,/^$/d' p.txt >launches.txt
 fails "stacks of launches alone" 'stacks of launches only: give the device records' \
 	--cpu launches.txt

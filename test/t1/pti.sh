@@ -9,7 +9,7 @@ gen() {
 	python3 "$XPU_SRC/test/lib/gen_pti.py" "$@"
 }
 
-# one_gpu NAME WANTED OPTIONS...: like same, with one name for all devices
+# one_gpu NAME WANTED OPTIONS...: checks the same as same(), with one name for all devices
 one_gpu() {
 	name=$1 wanted=$2
 	shift 2
@@ -55,7 +55,7 @@ like "$(xpumerge --gpu p.json --csv --table api_calls 2>/dev/null)" \
 
 opencl=$(grep -o '"t"[^}]*"CL_Flow_H2D' p.json | wc -l)
 zero=$(grep -o '"t"[^}]*"Flow_H2D' p.json | wc -l)
-is "$(apis device --gpu p.json)" "1: $opencl 3: $zero " "tables say OpenCL and Level Zero"
+is "$(apis device --gpu p.json)" "1: $opencl 3: $zero " "the tables name OpenCL and Level Zero"
 
 # ---- a file written by hand: waits, and names that only resemble unitrace's names
 
@@ -108,7 +108,7 @@ cat >wanted <<'END'
 END
 same "PyTorch: a wait and its record are one wait" wanted --gpu s.json
 is "$(apis launches --gpu s.json) $(apis device --gpu s.json)" "4: 1  4: 1 " \
-	"PyTorch: tables say SYCL"
+	"PyTorch: the tables have SYCL as the API"
 
 # ---- damaged or strange contents
 

@@ -32,8 +32,8 @@ pairs() {		# pairs NAME: compares the pairs with the truth
 		diag "$(diff got truth)"
 }
 
-# Prints the sums of the waits in the tables: by rank, by straggler with the waits at the start, and
-# by collective.
+# Prints the sums of the waits in the tables by rank, by straggler, and by collective. The sum by
+# straggler includes the waits at the start.
 waits() {
 	awk -F, '$1 == "#" || !NF { table = ""; next }
 		NF == 1 { table = $1; getline; for (i = 1; i <= NF; i++) at[table, $i] = i; next }
@@ -48,7 +48,7 @@ waits() {
 identity() {
 	account=$(account wait_ns)
 	is "$(waits)" "$account $(($(account caused_ns) + $(account start_wait_ns))) $account" \
-		"$1: waits by rank, waits by collective, and waits for stragglers and at the start have equal sums"
+		"$1: ranks, stragglers and collectives have the account's sums of waits"
 }
 
 for seed in 1 2 3 4; do
@@ -182,7 +182,7 @@ ok "$(($(account no_rank) == 0))" \
 	"a recording is missing: sends of a communicator that was split off have no rank"
 is "$(account ops)" \
 	"$(($(account paired) + $(account alone) + $(account missing) + $(account no_rank)))" \
-	"a recording is missing: $(account paired) operations are paired with existing ranks"
+	"a recording is missing: $(account paired) operations are paired among the existing ranks"
 xpumerge ranks 0.data --json >ranks.json 2>log
 is "$(account alone)" "$(account ops)" "one recording: all operations lack partners"
 # Each communicator of the generator has one stream, in the same order on all ranks.
@@ -250,7 +250,7 @@ like "$(cat text)" 'not paired, attached late: of communicators that are older' 
 make ranks=4 attach=3 lose=1
 xpumerge ranks ./*.data --json >ranks.json 2>log
 ok "$(($(account older) < 100))" \
-	"attached, ranges lost: fewer than 100 operations are not paired: $(account older)"
+	"attached, ranges lost: at least 100 operations are not paired: $(account older)"
 is "$(account ops)" \
 	"$(($(account paired) + $(account older) + $(account late) + $(account alone)))" \
 	"attached, ranges lost: each operation is paired, or counted as not paired"
@@ -266,7 +266,7 @@ ok "$(($(account own_threads) < 100))" \
 	"not blocking: $(account own_threads) kernels are attributed to calls"
 xpumerge ranks ./*.data >text 2>log
 like "$(cat text)" "NCCL's own threads launched, for calls that do not block" \
-	"not blocking: a message says that NCCL's own threads launched"
+	"not blocking: a message says that NCCL's own threads launched kernels"
 make ranks=3 blocking=0 attach=2
 pairs "not blocking, and attached"
 
@@ -276,7 +276,7 @@ for args in "--table ranks" "--by pid" "-f folded" "--pid 1" "--gpu x.json"; do
 	# shellcheck disable=SC2086
 	xpumerge ranks $args 0.data >out 2>log
 	is "$?" 2 "ranks $args: exit status 2"
-	is "$(wc -l <log)$(wc -c <out)" 10 "ranks $args: one line says why"
+	is "$(wc -l <log)$(wc -c <out)" 10 "ranks $args: one line says why it is refused"
 done
 xpumerge ranks 0.data -o late.csv 2>/dev/null
 is "$? $(head -n 1 late.csv)" "0 late_paths" "-o late.csv writes the table of late paths"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Recordings of ranks in which numbers are changed, and records are lost or repeated. "ranks" never
- * crashes and each output is complete. The waits of all ranks equal the waits for stragglers plus
- * the waits at the start, to the nanosecond.
+ * Tests the command "ranks" with recordings in which numbers are changed, and records are lost or
+ * repeated. The command never crashes, and each output is complete. The waits of all ranks equal
+ * the waits for stragglers plus the waits at the start, to the nanosecond.
  */
 #include <errno.h>
 #include <stdint.h>

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Several recordings, such as the ranks of a job: the result is the sum of their single results, in
-# any order. The memory depends on the result, not on the total size of the files.
+# any order. The memory that xpumerge needs depends on the size of the result, not on the total size
+# of the files.
 . "$XPU_SRC/test/lib/tap.sh"
 
 nr=8
@@ -46,7 +47,7 @@ else
 	# shellcheck disable=SC2086 # several arguments
 	all=$(peak $files)
 	[ "$((all * 2))" -le $((one * 4)) ]
-	ok $? "memory: $nr recordings take at most twice the memory of one" ||
+	ok $? "memory: $nr recordings take at most twice the memory of one recording" ||
 		diag "$all KB, $one KB"
 fi
 done_testing

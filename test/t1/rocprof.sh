@@ -29,7 +29,7 @@ for args in "seed=1" "seed=6 only_hsa=1" "seed=11 rccl=1" "seed=9 ranges=1"; do
 	sed 's/^app1000;/[unknown];/' c.folded >csv.folded
 	same "csv $args" csv.folded --gpu c_kernel_trace.csv
 	like "$(cat log)" '^launches ([0-9]+) matched \1 unmatched 0 lost 0$' \
-		"csv $args: the other files of the process are read, too"
+		"csv $args: given one file, xpumerge reads all files of the process"
 	same "csv $args: all of its files" csv.folded --gpu c_*.csv
 done
 # An external correlation id of 0 is no id.
@@ -85,7 +85,7 @@ END
 xpumerge --gpu odd --memory live -f folded >out 2>log
 is $? 0 "odd memory: exit status 0"
 like "$(cat log)" '^xpumerge: odd: 3 events could not be read: ignored' \
-	"events of memory without a valid address, agent or operation are counted"
+	"memory events without a valid address, agent or operation are counted"
 xpumerge --gpu odd -f text >out 2>log
 like "$(cat log)" '[1-3] events of memory' "a free of unknown memory is counted"
 echo "1000 app1000 1000 1000 0 main;hipMalloc" >cpu.txt
@@ -113,7 +113,7 @@ xpumerge --gpu several --waits -f folded >out 2>log
 is "$(grep -c 'GPU_Wait' out)" 0 "processes with two GPUs: no wait is attributed to a GPU"
 xpumerge --gpu each --waits -f folded >out 2>log
 is "$(grep 'hipStreamSynchronize;.GPU_Wait' out | cut -d';' -f2 | sort -u | tr '\n' ' ')" \
-	"app1000 app2000 " "processes with one GPU each: waits are attributed to this GPU"
+	"app1000 app2000 " "processes with one GPU each: waits are attributed to the process's GPU"
 
 # Records that have no equivalent in a recording are counted. Some dispatches exist only among the
 # counters.
@@ -162,7 +162,7 @@ for args in "counters=9" "counters=1000 seed=2 hsa=1 nr=100" "counters=77 seed=3
 			"counters, $format $args: each value has its kernel"
 		xpumerge --gpu $file -o m.data 2>/dev/null
 		is "$(pmcs m.data)" "$(cat m.pmcs)" \
-			"counters, $format $args: a recording has the same values"
+			"counters, $format $args: the recording has all values"
 	done
 done
 gen m counters=77 seed=2
@@ -290,7 +290,7 @@ for what in pipe garbage folder; do
 	timeout 30 "$XPUMERGE" --gpu c_kernel_trace.csv -f folded -o out 2>log
 	is $? 2 "a $what among the files of the process: exit status 2"
 	like "$(cat log)" 'c_kernel_trace.csv: damaged: another file of its process ' \
-		"a $what among the files of the process: a message says so"
+		"a $what among the files of the process: a message says that a file is damaged"
 	like "$(cat log)" 'launches 0 matched 0 unmatched 45' \
 		"a $what among the files of the process: the other files are read"
 	rm -r c_hip_api_trace.csv
@@ -317,7 +317,7 @@ for file in old.db old.json; do
 	xpumerge --gpu $file -f folded >out 2>log
 	is "$?" 2 "$file of rocprof: exit status 2"
 	like "$(cat log)" 'a file of rocprof: only files of rocprofv3 are read$' \
-		"$file of rocprof: a message says what is read"
+		"$file of rocprof: a message says which files are read"
 done
 echo '{"rocprofiler-sdk-tool":[]}' >none.json
 xpumerge --gpu none.json -f folded >out 2>log

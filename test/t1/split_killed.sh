@@ -16,7 +16,7 @@ sum() {			# sum NAME: prints the number of launches in the files
 	done | awk '{ n += $1 } END { print n + 0 }'
 }
 
-# Writes the recording slowly enough to kill its reader in the middle.
+# Writes the recording so slowly that its reader can be killed in the middle.
 slowly() {
 	python3 -c 'import sys, time
 while data := sys.stdin.buffer.read(20000):
@@ -52,13 +52,13 @@ for turn in 1 2 3 4; do
 	exec 8<&-
 	wait
 	is $status 0 \
-		"turn $turn: killed $((nr - 1)) times, split still reaches the end" ||
+		"turn $turn: split reaches the end after $((nr - 1)) kills" ||
 		diag "$(tail -n 5 split.log)"
 	[ "$(sum killed)" -le $launches ]
 	ok $? "no launch is in two files: $(sum killed) of $launches"
 done
 unlike "$(cat split.log)" 'not a whole block|damaged' \
-	"after each kill, split finds its place in the pipe"
+	"after each kill, split continues at the right place in the pipe"
 [ "$(grep -c 'continues after xpumerge split was killed' split.log)" -ge 8 ]
 ok $? "after a kill, split continued $(grep -c 'continues after xpumerge split was killed' split.log) times"
 
@@ -73,5 +73,5 @@ like "$(cat split.log)" ' 1000 bytes of the recording are not a whole block: lef
 	"bytes between two blocks are counted"
 is "$(sum strange)" $launches "bytes between two blocks: no launch is lost"
 like "$("$XPUMERGE" dump strange.1.data)" 'LOST .*kind=DISK count=1000' \
-	"bytes between two blocks: the file reports these bytes as lost"
+	"bytes between two blocks: a record in the new file counts these bytes as lost"
 done_testing

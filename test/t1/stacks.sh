@@ -75,8 +75,8 @@ END
 is "$(xpumerge -f cupti x.data 2>/dev/null)" "$(cat expected)" \
 	"the calls and device work of -f cupti are as expected"
 
-# This script does what such tools' scripts do: it takes the stack nearest to the start of each call
-# in the same thread.
+# This script does what scripts for these formats do: for each call, it takes the stack of the same
+# thread that is nearest to the start of the call.
 "$XPU_BUILD/gen_twofile" cpu.txt gpu.json nr=4000 threads=4 >/dev/null
 xpumerge --cpu cpu.txt --gpu gpu.json -o x.data 2>log
 xpumerge -o cpu_results.stacks x.data 2>log
@@ -103,5 +103,5 @@ for e in events:
         right, wrong = right + ok, wrong + (not ok)
 print(right, wrong)
 END
-is "$(cat got)" "4000 0" "without ids, the nearest earlier stack of the thread is the launch's own"
+is "$(cat got)" "4000 0" "without ids, the nearest stack of a launch's thread belongs to the launch"
 done_testing

@@ -41,7 +41,7 @@ like "$(sed -n 2p pipe)" \
 	"the second line says how long the CPU and the GPU waited for each other"
 like "$(sed -n 3p pipe)" \
 	"^largest kernel $(share kernels.csv) % .*; call path $(share sites.csv) % " \
-	"the third line has the largest kernel and call path of the tables"
+	"the third line has the shares of the largest kernel and call path, as in the tables"
 
 # Units of times.
 like "$(grep -A2 '^kernels' pipe)" ' [0-9.]{3,4} (ns|us|ms|s) ' "times are in units that fit them"
@@ -72,7 +72,7 @@ for key in instances avg_ns max_ns; do
 	ok $? "--sort $key: the row with the largest value is first" || diag "$(cat got)"
 done
 xpumerge --table kernels --sort avg --limit 1 2>/dev/null | tail -n 2 | grep -q 'and [0-9]* more'
-ok $? "--sort with --limit: the rows with the largest values are left"
+ok $? "--sort with --limit: a line says how many rows are left out"
 xpumerge --sort nothing >out 2>log
 is $? 2 "--sort nothing: exit status 2"
 is "$(cat log)" \
@@ -81,7 +81,7 @@ is "$(cat log)" \
 xpumerge --table threads --sort avg_ns >out 2>log
 is "$? $(sed 's/ life_ns, .*/.../' log)" \
 	"2 xpumerge: --sort avg_ns: the table threads has no such column; expected..." \
-	"--sort by a column of other tables is refused"
+	"--sort by a column that the table lacks is refused"
 
 xpumerge --sort grown >out 2>log
 is "$? $(tail -n 1 log) $(grep -c '^kernels' out)" \
@@ -126,7 +126,7 @@ if command -v script >/dev/null &&
 	ok $? "a terminal gets colors"
 	sed "s/$esc\[[0-9;]*m//g" tty >plain
 	[ "$(widest plain)" -le 90 ] && [ "$(widest plain)" -gt 80 ]
-	ok $? "on a terminal, lines fit its width" || diag "$(widest plain)"
+	ok $? "lines fit the width of the terminal" || diag "$(widest plain)"
 	is "$(grep -c '^launches' plain)" 1 "a terminal shows the account once"
 	NO_COLOR=1 terminal "$XPUMERGE --no-pager" | grep -q "$esc\["
 	is $? 1 "with NO_COLOR no colors are printed"

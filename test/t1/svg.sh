@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# fold.sh --svg writes valid XML, whatever the names are and wherever they are cut. CSV has no
-# formulas.
+# fold.sh --svg writes valid XML, whatever the names are and wherever they are cut. CSV output
+# contains no formulas.
 . "$XPU_SRC/test/lib/tap.sh"
 need python3
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # The sources of names: .symtab, .dynsym, debug files found by build-id and by .gnu_debuglink,
-# MiniDebugInfo, PLT entries, and the functions at the root of stacks, which stripped files do not
-# name.
+# MiniDebugInfo and PLT entries. Functions at the root of stacks have names even if their files are
+# stripped.
 . "$XPU_SRC/test/lib/tap.sh"
 need objcopy nm xz
 HOME=$PWD/home
@@ -43,7 +43,7 @@ is "$(names stripped "$none")" "?? exported_function _start" ".dynsym gives expo
 build quiet
 strip -o quiet.s quiet
 is "$(names quiet.s "$none" quiet)" "?? ?? _start" \
-	"a file with neither table has only its entry point"
+	"a stripped file that exports no function has only the name of its entry point"
 
 # Debug files by build-id.
 mkdir -p dbg/.build-id/01
@@ -106,7 +106,7 @@ head -c 100 mini.xz >cut.xz
 cp stripped bad_mini
 objcopy --add-section .gnu_debugdata=cut.xz bad_mini
 is "$(names bad_mini "$none")" "?? exported_function _start" \
-	"damaged .gnu_debugdata: .dynsym still gives its names"
+	"damaged .gnu_debugdata: names come from .dynsym"
 
 # PLT entries have objdump's names.
 plt() {			# plt FILE NAME: checks that each entry has objdump's name
@@ -189,7 +189,7 @@ is "$(thread_library "" "mov 0x638(%r9), %rax; mov 0x640(%r9), %rdi; call *%rax"
 is "$(thread_library "" "mov 0x640(%r13), %rdi; call *0x638(%r13)")" start_thread \
 	"the start of a thread is found by a pointer in memory"
 is "$(thread_library "" "mov 0x638(%r9), %rax; mov 0x648(%r9), %rdi; call *%rax")" "??" \
-	"a function with another argument is not taken for the start of a thread"
+	"a call with an argument from a wrong offset does not identify the start of a thread"
 is "$(thread_library "lea other(%rip), %rax" "mov 0x640(%r13), %rdi; call *0x638(%r13)")" "??" \
 	"if two functions may be the start of a thread, neither is named start_thread"
 
@@ -228,7 +228,7 @@ for call in "*%rax" "*8(%rsp)" "*0x118(%rsp)" "*-8(%rbp)" "*-0x118(%rbp)"; do
 		"the function that calls main() by '$call' is found"
 done
 is "$(main_library "call local_exit")" "??" \
-	"a function that calls something else is not the caller of main()"
+	"a function that calls something else is not taken for the caller of main()"
 
 # If a function has several names, the name in use is shown, even if only .dynsym has it.
 cat >versions.c <<'END'

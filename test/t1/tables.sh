@@ -188,7 +188,7 @@ for table in launches device processes paths; do
 	rows three $table | sort >want
 	rows far $table | sort >got
 	cmp want got
-	ok $? "merging recordings of several hosts one by one gives the same rows: $table"
+	ok $? "recordings of several hosts, merged one by one or at once, give equal rows: $table"
 done
 is "$(rows one device | sort | cksum)" "$(rows both device | sort | cksum)" \
 	"merging recordings one by one gives the same rows as merging them together"
@@ -237,12 +237,12 @@ is "$? $(cat others/file) $(files others | wc -l)" "2 mine 1" \
 	"a directory with other files is refused"
 like "$(cat log)" \
 	"^xpumerge: others/: cannot be written: it has other files than tables: give an empty" \
-	"a directory with other files: the message says why"
+	"a directory with other files: the message says why it is refused"
 sed -i 's/1/99/' one/_xpuload_tables
 xpumerge -o one/ plain.data 2>log
 is "$?" 2 "tables of another schema are refused"
 like "$(cat log)" "of another version of the schema" \
-	"tables of another schema: the message says why"
+	"tables of another schema: the message says why they are refused"
 xpumerge -f parquet plain.data >out 2>log
 is "$? $(cat log) $(wc -c <out)" "2 xpumerge: expected -o DIR/: parquet is a directory of files 0" \
 	"tables need a directory, not stdout"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# --gpu alone: PyTorch's traces with their call paths, B and E events, and the text output of
-# CUPTI's samples.
+# --gpu alone: call paths from PyTorch's traces, traces with B and E events, and the text that
+# CUPTI's sample programs print.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/merges.sh"
 need python3
@@ -88,7 +88,7 @@ ok $? "lines of Python have their own time and their total time" || diag "$(cat 
 xpumerge --gpu t.json -o t.data 2>log
 lines t.data >got
 cmp -s want got
-ok $? "lines of Python have the same times in a written recording"
+ok $? "a recording made from the trace: lines of Python have the same times"
 
 # ---- ranks
 

@@ -47,7 +47,7 @@ check() {
 	# shellcheck disable=SC2046 # words are arguments
 	set -- $(verdict out.folded)
 	[ "$4" -le $((NR * max_wrong / 1000)) ] && [ "$2" -ge $((NR * min_right / 1000)) ]
-	ok $? "$name: almost no match is wrong, and enough are right: $*"
+	ok $? "$name: almost no match is wrong, and enough matches are right: $*"
 	diag "$(grep '^by time' log)"
 	is "$(works out.folded)" "$(sed 's/.*calls \([0-9]*\).*/\1/' made)" \
 		"$name: each device record is in the result"
@@ -171,15 +171,15 @@ is "$(version imported.data)" "$(version new.data)" "-o .data: the recording has
 like "$(cat log)" '^by time: launches 5 certain 5' "-o .data: the account is right"
 xpumerge imported.data -f folded --unit ns -o imported.folded 2>log
 cmp imported.folded direct.folded
-ok $? "-o .data: the recording gives the same result" || diag "$(cat log)"
+ok $? "-o .data: the recording gives the same stacks as the two files" || diag "$(cat log)"
 xpumerge imported.data >out 2>log
-is "$?$(grep -c '^end:' out)" 00 "an imported recording has no end of a command"
+is "$?$(grep -c '^end:' out)" 00 "an imported recording: the summary has no 'end:' line"
 xpumerge diff imported.data imported.data -f text >out 2>log
 is $? 0 "-o .data: diff accepts the recording" || diag "$(cat log)"
 xpumerge imported.data -o again.data 2>log
-is "$? $(cat log)" "0 " "-o .data: a recording that was imported is written again"
+is "$? $(cat log)" "0 " "-o .data: an imported recording can be written again"
 cmp imported.data again.data
-ok $? "-o .data: writing it again changes no byte"
+ok $? "-o .data: writing the recording again changes no byte"
 # The name is larger than a block.
 perl -e 'print q([{"name":"Kernel: ), "Q" x 9000000, q(","ph":"X","ts":2101.5,"dur":1,
 	"cat":"GPU_Kernel","args":{"correlationId":1}}]), "\n"' >long.json

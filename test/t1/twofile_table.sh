@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Recordings in two files whose right matches are known. In each row, at most one in 1000 certain
-# matches is wrong. Where stacks name their kernels, nine out of ten launches are right.
+# Recordings in two files, with right matches that are known. In each row, at most one in 1000
+# certain matches is wrong. Where stacks name their kernels, nine out of ten launches have the right
+# match.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/pairs_checks.sh"
 
@@ -16,7 +17,7 @@ pairs_table
 # Some launches can be matched without names.
 row() {
 	[ $(($4 * 1000)) -le $(($3 + $4)) ] && [ $(($3 * 10)) -ge $((($3 + $5) * 9)) ]
-	ok $? "$2: enough are right without names: right $3 wrong $4 uncertain $5 none $6"
+	ok $? "$2: enough matches are right without names: right $3 wrong $4 uncertain $5 none $6"
 }
 pairs 0 "gap=0.3 work=0.2 burst=200 pause=1000"
 pairs 0 "gap=0.3 work=0.2 burst=200 pause=1000 lost=0.01"
@@ -34,7 +35,7 @@ like "$(cat pairs.log)" "have the process's id in place of the thread's" \
 like "$(cat pairs.log)" "bpf_get_current_pid_tgid\(\)" \
 	"no thread ids: a message says how to get them"
 like "$(cat pairs.log)" "no stack names the kernel" \
-	"no kernel names: a message says that stacks lack them"
+	"no kernel names: a message says that no stack names a kernel"
 pairs 1 "threads=8 gap=0.3 work=0.2 lost=0.01 names=nvcc"
 unlike "$(cat pairs.log)" "in place of|names the kernel" \
 	"with thread ids and kernel names: no message"

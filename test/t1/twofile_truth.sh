@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Recordings in two files whose right matches are known. At most one in 1000 matches that are called
+# Two-file recordings whose right matches are known. At most one in 1000 matches that are called
 # certain is wrong, and nothing is invented. test/long/twofile_truth.sh has more such recordings.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/pairs_checks.sh"

@@ -198,7 +198,7 @@ is "$(while read -r name; do grep -qE "^[.]It Cm $name( |$)" listed || echo "$na
 is "$(while read -r suffix; do grep -qF "$suffix" "$XPU_BUILD/doc/xpumerge.1" ||
 	echo "$suffix"; done <suffixes)" "" "the manual lists each suffix"
 
-# A format name of two words is also in the manual.
+# The manual also lists a format whose name has two words.
 mkdir -p tree/lib tree/merge/write/formats
 (cd "$XPU_SRC" && cp -r scripts "$OLDPWD/tree/" &&
 	cp merge/write/formats/*.c "$OLDPWD/tree/merge/write/formats/")
@@ -208,7 +208,7 @@ sed 's/^\(\tFORMAT(\)csv.*/\1two_words, "two-words", ".two")/' \
 	"$XPU_SRC/lib/formats.h" >tree/lib/formats.h
 (cd tree && sh scripts/manual.sh "$XPU_SRC/doc/xpumerge.1.in") >two.1 2>log
 is "$? $(grep -c '^[.]It Cm two-words' two.1) $(cat log)" "0 1 " \
-	"a format of two words is in the manual"
+	"a format whose name has two words is in the manual"
 sed -i 's/two_words/TWO/' tree/lib/formats.h
 (cd tree && sh scripts/manual.sh "$XPU_SRC/doc/xpumerge.1.in") >two.1 2>log
 is "$? $(cat log)" "1 manual.sh: cannot read all formats of lib/formats.h" \
@@ -224,7 +224,7 @@ for program in xpuload xpumerge; do
 	is "$(sed -n '/^Common options:$/,/^$/p' help | grep -cE '^  (-., |    )--[a-z]')" \
 		"$([ $program = xpuload ] && echo 10 || echo 9)" "$program --help: common options"
 	is "$(sed -n '/^Common/,$p' help | grep -cE '^(What|Where|Output|Expert)')" 4 \
-		"$program --help: the other groups"
+		"$program --help: four groups follow the common options"
 	is "$(awk 'length > 92' help)" "" "$program --help: lines are short"
 done
 

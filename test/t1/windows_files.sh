@@ -48,7 +48,7 @@ holders() {
 }
 # shellcheck disable=SC2086 # several files
 is "$(holders $files)" "$(holders $shape.data)" \
-	"memory: all files together have the same holders, times and lifetimes as the whole"
+	"memory: all files together have the holders, times and lifetimes of the whole recording"
 # If a file is split again, its initial memory is carried on, and no memory is counted twice.
 xpumerge split -o again <$shape.2
 is "$(xpumerge again.1 --table memory_holders --csv 2>/dev/null)" \

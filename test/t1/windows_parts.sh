@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Time windows (--from, --to) of data whose durations are shared or not known one by one: memory at
-# its peak; PC samples that are read together or with their launch; waits in NCCL kernels, which
-# depend on another rank; and capture windows. Ranges that are selected in the html page are tested,
-# too.
+# Time windows (--from, --to) of data whose durations are shared or not known one by one. These are
+# the memory at its peak, PC samples that are read together or with their launch, waits in NCCL
+# kernels (which depend on another rank), and capture windows. Ranges that are selected in the html
+# page are tested, too.
 . "$XPU_SRC/test/lib/tap.sh"
 command -v python3 >/dev/null || skip_all "python3 is missing"
 

@@ -16,8 +16,8 @@ events = [e for e in json.load(open(sys.argv[1]))["traceEvents"] if e["ph"] == "
 print("%.0f" % (max(e["ts"] + e["dur"] for e in events) - min(e["ts"] for e in events)))
 END
 
-# other KIND: prints the numbers of the process with correct timestamps, in each format, without the
-# count of ignored timestamps.
+# other KIND: merges the process with correct timestamps to each format, and all processes to some
+# formats. Prints the formats that fail.
 other() {		# other KIND
 	cd "$1" || exit 1
 	for format in folded csv chrome text pprof html perf pftrace; do
@@ -52,7 +52,7 @@ for kind in zero sign last future past mixed long; do
 	[ "$(python3 spans.py $kind/all.json)" -le "$longest" ]
 	ok $? "$kind: wrong times do not make the timeline longer"
 	like "$(head -n 1 $kind/both.text)" '^2\.00 ms: ' \
-		"$kind: the headline is right when merged with another recording"
+		"$kind: two recordings merged: the headline is right"
 	for file in out.folded out.csv out.perf; do
 		cmp "honest/$file" "$kind/$file"
 		ok $? "$kind: ${file#*.} output of the other process is unchanged"

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# One event of an import has a damaged or hostile timestamp, far away from all others: in an export
-# of Nsight Systems, in a trace of PyTorch's profiler, in text of perf. This timestamp changes
-# neither the headline nor the numbers of the other events, and the event is counted.
+# One event of an import has a damaged or hostile timestamp, far away from all other timestamps. The
+# import is an export of Nsight Systems, a trace of PyTorch's profiler, or text of perf. This
+# timestamp changes neither the headline nor the numbers of the other events, and the event is
+# counted.
 . "$XPU_SRC/test/lib/tap.sh"
 need python3
 
@@ -95,7 +96,7 @@ name=early_call
 nsys $((AT - HOURS)) $((END - HOURS)) $((AT + 3000)) $((AT + 4000))
 check early_call '1 API call timed outside of the recording'
 like "$(cat early_call.log)" '1 launch timed outside of the recording' \
-	"nsys, early_call: the launch of the call is counted"
+	"nsys, early_call: the launch with the wrong time is counted"
 is "$(grep -c '\[GPU_Kernel\]odd' early_call.folded)" 1 \
 	"nsys, early_call: the kernel has its launch and its time"
 name=both
@@ -120,7 +121,7 @@ awk '/VALUES/ && /_KERNEL|_RUNTIME/ { n++ } { print }
 "$XPU_BUILD/gen_sqlite" apart.sqlite <apart.sql
 xpumerge --nsys apart.sqlite >apart.text 2>apart.log
 like "$(head -n 1 apart.text)" '^7000 s: ' "nsys: work two hours later is counted"
-unlike "$(cat apart.log)" 'outside' "nsys: no time of work two hours later is left out"
+unlike "$(cat apart.log)" 'outside' "nsys: no message says that work two hours later is left out"
 
 # ---- a trace of PyTorch's profiler
 
@@ -166,5 +167,5 @@ awk '!done && match($0, / [0-9]+\.[0-9]+:/) {
 xpumerge --cpu odd.txt >odd.text 2>odd.log
 like "$(head -n 1 odd.text)" '^29[89] ms: 1\.24 s of CPU time' "perf: the headline is right"
 like "$(cat odd.log)" '1 CPU sample timed outside of the recording: left out' \
-	"perf: the sample is counted"
+	"perf: the sample with a wrong time is counted"
 done_testing

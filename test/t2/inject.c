@@ -51,7 +51,7 @@ static void nap_us(unsigned int us)
 		;
 }
 
-/* @threads: if NULL, busy.py is started. */
+/* Starts the program busy, or busy.py if @threads is NULL. */
 static void program__start(struct program *p, const char *threads, const char *kinds)
 {
 	char path[4096], script[4096], line[64];
@@ -615,8 +615,8 @@ static void use_lies(void)
 
 /*
  * Injection into a program whose C library has wrong symbols fails in bounded time. If each symbol
- * has the address of another function, the recorder cannot know, and the injection may harm the
- * program, but nothing else.
+ * has the address of another function, the recorder cannot notice this. The injection may then harm
+ * the program, but nothing else.
  */
 static void test_lies(void)
 {

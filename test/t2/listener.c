@@ -199,8 +199,8 @@ void xpu_path(const struct xpu_slot *slot)
 }
 
 /*
- * Return: a copy that is never freed. The lock is held. malloc() is not called, because a signal
- * handler may launch.
+ * Return: a copy of the slot's frames, which is never freed. The caller holds the lock. malloc() is
+ * not called, because a signal handler may launch.
  */
 static const uint64_t *copy_frames(const struct xpu_slot *slot)
 {
@@ -367,7 +367,8 @@ static void hear_logged_alloc(const struct xpu_log_entry *e, uint64_t nr)
 }
 
 /*
- * Receives a memory event that did not fit into its thread's log, which another thread was sending.
+ * Receives a memory event that had no room in the log of its thread, because another thread was
+ * sending this log.
  */
 static void hear_single_alloc(const struct xpu_record_alloc *r)
 {

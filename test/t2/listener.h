@@ -160,8 +160,9 @@ bool listener__wait(const volatile uint32_t *counter, uint32_t nr);
 uint32_t listener__settle(void);
 
 /*
- * Sorts the launches since number @from by the time of the launch. Correlation IDs increase, and a
- * launch that calls the probe arrives before launches in the log. Return: the number of launches.
+ * Sorts the launches from number @from on by their correlation IDs, which increase. A launch that
+ * calls the probe may arrive before earlier launches, which wait in the log. Return: the number of
+ * launches.
  */
 uint32_t listener__sort_launches(uint32_t from);
 

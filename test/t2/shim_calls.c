@@ -104,8 +104,8 @@ static void trifles(void)
 }
 
 /*
- * Every function in the toolkit's headers (the simulated CUPTI has their names) is classified as a
- * short call or as a call that may take long.
+ * Every function in the toolkit's headers is classified as a short call or as a call that may take
+ * long. The simulated CUPTI has the names of these functions.
  */
 static void all_functions(void)
 {
@@ -226,7 +226,7 @@ static void *leave_calls(void *arg)
 	call_end(CUPTI_API_ENTER, 9, 1000002);
 	call_within(10, 1000003);			/* a driver call inside the outer call */
 	call_end(CUPTI_API_EXIT, 9, 1000002);
-	call_end(CUPTI_API_ENTER, 9, 1000004);		/* left by a jump */
+	call_end(CUPTI_API_ENTER, 9, 1000004);		/* a jump leaves this call */
 	call_end(CUPTI_API_ENTER, 9, 1000005);
 	call_end(CUPTI_API_EXIT, 9, 1000005);
 	call_end(CUPTI_API_ENTER, 9, 1000006);		/* the thread ends in this call */

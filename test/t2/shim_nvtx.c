@@ -741,7 +741,7 @@ int main(void)
 	is_str(last_path(), "early;", "a range without any name is recorded");
 	pop();
 
-	/* Ranges by start and end call: ended out of order, and by another thread. */
+	/* Ranges of start() and end() may end out of order, and another thread may end them. */
 	id = start("first");
 	other = start("second");
 	ok(id && other && id != other, "two ranges are started");

@@ -58,7 +58,7 @@ static inline __attribute__((always_inline)) void step(const struct way *way, in
 
 	if (caller >= 0)
 		__atomic_store_n(&return_addresses[caller], return_address, __ATOMIC_RELAXED);
-	/* Without branches, each function has exactly one such call. */
+	/* Call by a table, without branches, so that each function has exactly one such call. */
 	steps[which[!!way->left][way->bits & 1]](&next, me);
 	asm volatile("" : : "r"(&next) : "memory");	/* prevents a tail call */
 }
@@ -109,8 +109,8 @@ static int heard_bits(const struct listener_launch *l)
 }
 
 /*
- * Return: the number of launches since number @from whose paths are not @first, @first + @by, ...
- * modulo @mod.
+ * Return: how many of the @nr launches from number @from on do not have the expected paths @first,
+ * @first + @by, ... modulo @mod.
  */
 static int nr_wrong(uint32_t from, uint32_t nr, uint32_t first, uint32_t by, uint32_t mod)
 {
@@ -332,7 +332,7 @@ static void test_guesses(void)
 static int pagemap;
 static unsigned int nr_seen, nr_unmapped;	/* pages of the log */
 
-/* Called before the log is read, with page faults off. */
+/* Called before the log is read. BPF reads a log with page faults off. */
 static void see_pages(void)
 {
 	uint64_t from = (uintptr_t)own_paths + paths__log_at(), page = sysconf(_SC_PAGESIZE),
@@ -524,7 +524,7 @@ static void step_of(unsigned int nr, uint32_t pads)
 	}
 }
 
-/* From the fifth step, counts the steps that are unwound. All steps are made at one place. */
+/* Makes all steps at one place in the code. The counts begin at the fifth step. */
 static __attribute__((noinline)) void same_steps(unsigned int nr)
 {
 	unsigned int i;

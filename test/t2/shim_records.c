@@ -66,9 +66,7 @@ static int nr_unmatched(void)
 	return bad;
 }
 
-/*
- * Return: the number of launches that were received on another thread than the kernel's name says.
- */
+/* Return: the number of kernels whose name and launch belong to different threads. */
 static int nr_wrong_thread(void **ids)
 {
 	uint32_t max = 0, i;

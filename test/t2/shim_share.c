@@ -220,7 +220,7 @@ static void callbacks(CUpti_SubscriberHandle s)
 static void *flusher(void *arg)
 {
 	(void)arg;
-	/* Calls CUPTI while it holds its own lock, as some programs do. */
+	/* Holds the lock of the program's callbacks, as some programs do while they call CUPTI. */
 	pthread_mutex_lock(&lock);
 	pause_ms(600);
 	pthread_mutex_unlock(&lock);
@@ -263,7 +263,7 @@ static void windows(void)
 	is_int(nr_sets, NR_SETS, "later the program gets its own records");
 }
 
-/* The times of calls determine the edges of a window, not the times of the device work. */
+/* The times of calls determine the edges of a window. The times of the device work do not. */
 static void edges(void)
 {
 	forget();
@@ -302,7 +302,7 @@ static void *launcher(void *arg)
 		device__launch(function, own, 1);
 		cuStreamSynchronize(own);
 		if (launchers_pause)
-			pause_ms(1);	/* the listener needs time for a million launches */
+			pause_ms(1);	/* a million launches would take the listener too long */
 	}
 	cuStreamDestroy(own);
 	return NULL;
@@ -591,7 +591,7 @@ static void gives_back_locked(void)
 	ok(wait_awake() && records(), "when the program has unsubscribed the shim records again");
 }
 
-/* Kineto does this with TEARDOWN_CUPTI=1. */
+/* TEARDOWN_CUPTI=1 makes Kineto finalize CUPTI inside a callback. */
 static void finalizes(void)
 {
 	cuptiSubscribe(&subscriber, on_call, &gone);
@@ -623,7 +623,7 @@ static bool was_told(const char *what)
 	return is;
 }
 
-/* The program goes on with its whole setup, without the shim. */
+/* After the shim has left CUPTI to the program, all of the program's settings remain. */
 static void gives_back(CUpti_SubscriberHandle s)
 {
 	uint32_t launches, on = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * A signal handler makes the first launch on a thread that holds one of the shim's locks: in
- * cuInit, while threads end, or when the program ends. In the last case the shim has no thread,
- * which would otherwise do the work. Each signal arrives just before the thread unlocks a mutex, so
- * this test does not depend on chance.
+ * cuInit, while threads end, or when the program ends. In the last case the shim has no thread
+ * that could do the work. Each signal arrives just before the thread unlocks a mutex, so this test
+ * does not depend on chance.
  */
 #include <cuda.h>
 #include <dlfcn.h>

@@ -16,7 +16,8 @@
 #include "xpu_slot.h"
 
 #define NR_THREADS	8
-#define KERNEL_NS	300000000ull	/* the last launch waits for seven such turns */
+#define KERNEL_NS	300000000ull	/* duration of each kernel; the last launch waits for seven
+					 * kernels */
 
 static CUcontext context;
 static CUfunction function;

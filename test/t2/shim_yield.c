@@ -27,8 +27,8 @@
 #define MS		1000000ull
 #define PAGE_BYTES	4096
 #define SHIMS_BYTES	(1024 * 1024)	/* the size of the shim's own buffers */
-#define AT_PAGE		0		/* page offset of a program's buffer: at a page's start */
-#define AT_LINE		64		/* offset in a page of the shim's own buffers */
+#define AT_PAGE		0		/* a program's buffer begins at the start of a page */
+#define AT_LINE		64		/* the shim's own buffers begin at this offset in a page */
 #define NR_SETS		50
 #define SET_BYTES	4096
 
@@ -244,7 +244,7 @@ static void nobody_listens(void)
 	activity__completed(NULL, 0, data, bytes, 0);
 	listener__detach();
 	listener__settle();
-	pause_ms(300);			/* the shim has noticed now */
+	pause_ms(300);			/* by now, the shim has noticed that nobody listens */
 	write_late(data + bytes - 1);
 	ok(true, "a late write to a buffer that came back does no harm");
 	cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET);
@@ -258,8 +258,8 @@ static void nobody_listens(void)
 }
 
 /*
- * Tests a thread that requested a buffer just when the program took over. The thread got one of the
- * shim's buffers, and fills it with the program's records.
+ * Tests a thread that requested a buffer just when the program took over CUPTI. The thread got one
+ * of the shim's buffers, and fills it with the program's records.
  */
 static void late_thread(void)
 {
@@ -290,7 +290,7 @@ const char *__tsan_default_suppressions(void)
 	return "race:^completed$\n";
 }
 
-/* Tests a buffer that is delivered twice, which CUPTI would not do. Its records count once. */
+/* Tests a buffer that is delivered twice, which CUPTI would not do. It is taken once. */
 static void twice(void)
 {
 	size_t bytes, max_records;
@@ -452,7 +452,7 @@ static int late_callbacks(void)
 		if (i == 4 && cuptiSubscribe(&subscriber, nothing, NULL) != CUPTI_SUCCESS)
 			return 4;
 		listener__detach();
-		pause_ms(300);		/* the shim has noticed now */
+		pause_ms(300);		/* now the shim has noticed the detach */
 	}
 	launchers_end = true;
 	for (i = 0; i < NR_LAUNCHERS; i++)

@@ -1020,7 +1020,7 @@ static void scenario_finalize(void)
 	      "after subscribing again there are callbacks and records");
 }
 
-/* Makes launches, whose records nr_records counts. */
+/* Makes @nr launches. @nr_records then counts their records. */
 static void launch_some(int nr)
 {
 	for (int i = 0; i < nr; i++)
@@ -1569,7 +1569,7 @@ static const struct scenario {
 
 #define NR_SCENARIOS (sizeof(scenarios) / sizeof(scenarios[0]))
 
-/* Static, because exit handlers may still need this data when leak checkers run. */
+/* Frees the client's data, except in scenarios "exit...", whose exit handlers may need the data. */
 static int run_scenario(const char *name)
 {
 	for (size_t i = 0; i < NR_SCENARIOS; i++) {

@@ -6,7 +6,7 @@
 need nm
 
 nm -u "$XPU_BUILD/preload/launch/unwind.o" "$XPU_BUILD/preload/launch/cfi.o" >symbols
-like "$(cat symbols)" 'objects__find' "the unwinder finds code by objects.h"
+like "$(cat symbols)" 'objects__find' "the unwinder calls objects__find() to find code"
 unlike "$(cat symbols)" ' (malloc|calloc|realloc|free|mmap|pthread_|sem_|mtx_|futex|unw_|_U)' \
 	"the unwinder neither allocates nor locks, and does not use libunwind"
 nm -u "$XPU_BUILD/preload/launch/cfi.o" >symbols

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Compares the unwinder alone with the compiler's own unwinder (_Unwind_Backtrace): known and
- * unknown code, libraries that are loaded and unloaded, locks of the dynamic loader that another
- * thread holds, and misleading stacks. Then tests that a warm walk makes no system call and keeps
- * errno.
+ * Tests the unwinder alone, by a comparison with the compiler's own unwinder (_Unwind_Backtrace):
+ * known and unknown code, libraries that are loaded and unloaded, locks of the dynamic loader that
+ * another thread holds, and misleading stacks. Then tests that a warm walk makes no system call and
+ * keeps errno.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -111,7 +111,10 @@ static void show(const char *what, const struct chain *c)
 	diag("%s flags %u", what, c->flags);
 }
 
-/* Compares both walks from here. Return: whether they agree and the chain is complete. */
+/*
+ * Walks from here with the shim's and with the compiler's unwinder. Return: whether the chains
+ * agree and the shim's chain is complete.
+ */
 static NOINLINE bool check(unsigned int level)
 {
 	bool same;
@@ -746,8 +749,8 @@ static void walk_1000(void)
 }
 
 /*
- * Runs in a child process, because afterwards every system call is trapped, except those that end
- * the process or a signal handler.
+ * Runs in a child process, because afterwards every system call is trapped, except exit_group() and
+ * rt_sigreturn().
  */
 static int count_syscalls(void)
 {

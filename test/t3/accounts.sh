@@ -8,7 +8,7 @@ need root bpf
 use_sim
 
 xpuload --off-cpu -o run.data "$XPU_BUILD/workload/shares" -t 4 >run.out 2>load.log
-is $? 0 "exit status 0"
+is $? 0 "--off-cpu: exit status 0"
 xpumerge -i run.data --table threads --csv --limit 0 >threads.csv 2>merge.log
 is "$(xpumerge -i run.data --gpu-only 2>/dev/null | grep -c '^threads:')" 0 \
 	"--gpu-only leaves out the accounts of threads"
@@ -21,12 +21,13 @@ xpumerge -i run.data --waits -f folded --unit ns -o run.folded 2>/dev/null
 
 "$XPU_SRC/test/lib/accounts.pl" run.out threads.csv run.folded >verdict
 sed 's/^/# /' verdict
-is "$(grep -c '^thread' verdict)" 4 "four threads are compared"
+is "$(grep -c '^thread' verdict)" 4 "the accounts of four threads are compared"
 is "$(tail -n +2 threads.csv | cut -d, -f10 | sort -rnc 2>&1)" "" \
 	"threads are in the order of their waits for GPUs"
 xpumerge -i run.data --table threads >out 2>/dev/null
 is "$(grep -c 'shares-[0-3]$' out) $(grep -c 'with a GPU: --csv has' out)" "4 1" \
-	"the table has the threads that use a GPU, and counts the others" || diag "$(cat out)"
+	"the table has the threads that use a GPU, and counts the other threads" ||
+	diag "$(cat out)"
 is "$(grep -c 'WRONG' verdict)" 0 \
 	"every share is within 5 % of the thread's own measurement, every sum within 2 %"
 

@@ -5,7 +5,7 @@
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
 
-lines() {		# prints the messages without the summary
+lines() {		# prints the number of messages, without the summary
 	grep -vc 'launches from' "$1"
 }
 
@@ -13,7 +13,7 @@ echo kept >xpu.data
 xpuload ./no-such-command 2>log
 is $? 127 "command not found: exit status 127"
 is "$(lines log)" 1 "command not found: prints one line"
-like "$(cat log)" 'no-such-command: No such file' "command not found: the line names the command"
+like "$(cat log)" 'no-such-command: No such file' "command not found: the message names the command"
 is "$(cat xpu.data)" kept "command not found: the old recording is still there"
 echo text >not-executable
 xpuload ./not-executable 2>log
@@ -67,7 +67,7 @@ is "$? $(grep -c 'a COMMAND is recorded until it ends' log)" "125 1" \
 xpuload 2>log
 is $? 125 "no command: exit status 125"
 
-# Without root's privileges: setpriv, which is essential on Debian, drops them.
+# Without root's privileges: setpriv, which every Debian system has, drops them.
 chmod 755 .
 setpriv --reuid 65534 --regid 65534 --clear-groups "$XPULOAD" --transport bpf -o x.data true 2>log
 is $? 125 "not root: exit status 125"
@@ -97,7 +97,7 @@ if unshare -m true 2>/dev/null; then
 	is $? 125 "no BTF: exit status 125"
 	is "$(lines log)" 1 "no BTF: prints one line"
 	like "$(cat log)" 'the kernel has no BTF, .*: CONFIG_DEBUG_INFO_BTF' \
-		"no BTF: the line says what is missing"
+		"no BTF: the message says what is missing"
 else
 	skip "no BTF" "unshare -m is not allowed"
 fi
@@ -190,7 +190,7 @@ XPU_SIM_DROP=100 xpuload -o d.data "$exact" -t 2 -n 10000 >out 2>log
 like "$(cat log)" '100 device records dropped by CUPTI' \
 	"device records that CUPTI dropped are counted"
 XPU_SIM_ZERO_TIMES=100 xpuload -o d.data "$exact" -t 2 -n 10000 >out 2>log
-# Records that CUPTI delivers at exit without times look unfinished.
+# At exit, records without times look like unfinished work.
 n=$(grep -oE '[0-9]+ device records (without valid times|unfinished at exit)' log |
 	awk '{ n += $1 } END { print n }')
 is "$n" 100 "device records with invalid times are counted"

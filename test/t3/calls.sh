@@ -125,7 +125,7 @@ awake plain
 ask a "burst 100" >/dev/null
 attach one --api -p "$a_pid"
 awake one
-sleep 1			# the shim checks this ten times a second
+sleep 1			# the shim looks for observers ten times a second
 ask a "burst 100" >/dev/null
 leave one
 like "$(cat one.log)" '^xpuload: 103 launches .* [0-9]+ API calls, ' \

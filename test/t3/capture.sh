@@ -146,7 +146,7 @@ launch 1401-2600 1000 200
 launch 3201- "" 1600
 launch 5000-6000 "" ""
 # If a thread loses its CPU after it took a number in the window, its launch is recorded, however
-# late it continues.
+# late the thread continues.
 xpuload --strict --gpu-only --capture launch:1-10 -o late.data "$XPU_BUILD/workload/late" \
 	10 >/dev/null 2>load.log
 is $? 0 "late: exit status 0" || diag "$(cat load.log)"

@@ -51,7 +51,7 @@ for group in /sys/fs/cgroup/cpuacct /sys/fs/cgroup /sys/fs/cgroup/unified none; 
 done
 [ ! -d "$group" ] || export CLOCKS_GROUP="$group"
 # Recorded shells run this first.
-# shellcheck disable=SC2016 # they expand it
+# shellcheck disable=SC2016 # the shells expand the variables
 join='[ -z "$CLOCKS_GROUP" ] || echo $$ >"$CLOCKS_GROUP/cgroup.procs"'
 # group_ns: prints the CPU time of the control group
 group_ns() {

@@ -39,12 +39,12 @@ if ! (boxed true) >log 2>&1; then
 	skip_all "no container can be made here: $(head -n 1 log)"
 fi
 
-# xpuload attaches from outside to a program without capabilities, under a filter, with a copy of
-# the shim in its image.
+# xpuload attaches from outside to a program that has no capabilities, runs under a system call
+# filter, and has a copy of the shim in its image.
 start box boxed env LD_PRELOAD=/image/libxpushim.so /image/family -w 2
 inner=$(inner_of "$box_pid")
 is "$(sed -n 's/^CapBnd:.//p; s/^Seccomp:.//p' "/proc/$inner/status" | tr '\n' ' ')" \
-	"0000000000000000 2 " "the container has no capabilities, and a system call filter"
+	"0000000000000000 2 " "the container has a system call filter and no capabilities"
 attach outside -p "$inner"
 says outside
 like "$(cat outside.log)" 'attached to 3 processes' \
@@ -102,7 +102,7 @@ like "$(attached_by setpriv --bounding-set -bpf,-perfmon,-sys_admin "$XPULOAD")"
 		"inside, without cap_bpf: the message names the missing capability"
 like "$(attached_by setpriv --bounding-set -sys_ptrace "$XPULOAD")" \
 	"^125 xpuload: pid $plain_pid may not be recorded: root needs cap_sys_ptrace|^0 " \
-	"inside, without cap_sys_ptrace: xpuload attaches, or says how to make it possible"
+	"inside, without cap_sys_ptrace: xpuload attaches, or says which capability it needs"
 if unshare -Ur true 2>/dev/null; then
 	like "$(attached_by unshare -Ur "$XPULOAD")" '^125 xpuload: ' \
 		"inside a user namespace: refused"
@@ -112,6 +112,6 @@ else
 fi
 finish plain
 [ ! -e none.data ]
-ok $? "no failure to attach left a recording behind"
+ok $? "failed attempts to attach leave no recording behind"
 
 done_testing

@@ -23,7 +23,7 @@ is "$(ask a "burst 100")" "burst 100" "the target runs"
 ! grep -q libcupti "/proc/$a_child/maps"
 ok $? "CUPTI is not loaded"
 is "$(order enable)" ack "enable is answered by ack"
-is "$(order enable)" ack "enable in an open window is answered by ack"
+is "$(order enable)" ack "enable while a window is open is answered by ack"
 ask a "burst 200" >/dev/null
 is "$(order disable)" ack "disable is answered by ack"
 is "$(order disable)" ack "disable without a window is answered by ack"
@@ -35,7 +35,7 @@ is "$(order "$(head -c 100000 /dev/zero | tr '\0' a)")" "$expected" \
 	"a line of 100 kB is answered by an error"
 printf ena 1<>ctl
 is "$(order ble)" ack "a command that arrives in two halves is answered by ack"
-is "$(order disable)" ack "disable after a command in two halves is answered by ack"
+is "$(order disable)" ack "after a command in two halves, disable is answered by ack"
 mv ctl ctl.old
 ln -s /etc/passwd ctl
 echo ping 1<>ctl.old
@@ -124,8 +124,7 @@ wait $p_pid
 is $? 0 "-p: stop ends xpuload with exit status 0"
 finish c
 
-# A process that is attached to ends, and xpuload ends with it. A command after stop is not
-# executed.
+# When the target of -p ends, xpuload ends, too. A command after stop is not executed.
 start_dormant d -t 2
 "$XPULOAD" --gpu-only --control fifo:ctl,ack -o 'd%n.data' -p "$d_pid" 2>d.log &
 p_pid=$!
@@ -153,12 +152,12 @@ is "$? $(cat log)" "125 xpuload: pid 999999999: No such process" \
 start e "$XPULOAD" --gpu-only --control fifo:ctl,ack -o 'nowhere/w%n.data' "$live" -s 600 -t 1
 is "$(order enable)" "error: the recording has failed" \
 	"a recording that cannot be made: enable is answered by an error"
-is "$(order ping)" ack "a recording that cannot be made: the next command is answered"
+is "$(order ping)" ack "after a recording that cannot be made, the next command is answered"
 finish e
 is $? 125 "a recording that cannot be made: exit status 125"
 
 # Commands arrive without end, and the answers are not read: xpuload still notices the end of the
-# target. The target ends after the message, or after a minute.
+# target. The target ends when xpuload has printed a message, or after a minute.
 mkfifo flood unread
 yes ping 1<>flood 2>/dev/null &
 yes_pid=$!
@@ -188,7 +187,7 @@ for bad in after:x after:1,after:2 for:0 after:1,for:-1 'after:1,'; do
 done
 xpuload --control fifo:ctl -o one.data true 2>log
 like "$?$(cat log)" '^125xpuload: -o one.data: --control may make several recordings: expected %n' \
-	"--control, -o with a name without %n: refused"
+	"--control with an -o name that lacks %n: refused"
 xpuload --control fifo:ctl --transport shm true 2>log
 is $? 125 "--transport shm: refused"
 xpuload --control fifo:ctl -o w%n.data -o one.html true 2>log

@@ -50,7 +50,7 @@ record replaced mv other replaced.data
 is $status 125 "file replaced: exit status 125"
 is "$(grep -c 'replaced.data was removed or replaced' replaced.log)" 1 \
 	"file replaced: one message says that the file was replaced"
-is "$(cat replaced.data)" other "file replaced: the other file is unchanged"
+is "$(cat replaced.data)" other "file replaced: the file that replaced it is unchanged"
 
 record emptied truncate -s 0 emptied.data
 is $status 125 "file emptied: exit status 125"

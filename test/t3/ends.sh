@@ -16,7 +16,7 @@ account() {		# account NAME
 	nr_all=${2:-0} nr_matched=${4:-0} nr_wrong=${6:-0} nr_unmatched=${8:-0} nr_lost=${10:-0}
 }
 
-run() {			# run HOW ARGS...: runs ends with and without xpuload; sets made, nr_*
+run() {			# run HOW ARGS...: runs $ends with and without xpuload; sets made, nr_*
 	how=$1
 	shift
 	"$ends" "$@" "$how" >"$how.want" 2>&1
@@ -26,7 +26,7 @@ run() {			# run HOW ARGS...: runs ends with and without xpuload; sets made, nr_*
 	made=$(sed -n 's/^ends: launches //p' "$how.out" | tail -n 1)
 	account "$how"
 	diag "$how: made $made; $line"
-	is "$nr_wrong $nr_lost" "0 0" "$how: no launch is lost on the way or under a wrong site"
+	is "$nr_wrong $nr_lost" "0 0" "$how: no launch is lost, and no launch is under a wrong site"
 	is "$(grep -Evc '^xpuload: |^(Aborted|Segmentation fault|Killed)' "$how.log")" 0 \
 		"$how: the target's stderr is silent"	# the shell prints the other lines
 }
@@ -52,7 +52,8 @@ is "$(sed -n 's/.*\[GPU_Kernel\]\(kernel_[a-z]*\) /\1 /p' context.folded | sort 
 		"context: each kernel is under its own call path"
 all_matched exec 2000
 
-# Ends while the thread holds the dynamic loader's lock, which the shim's thread cannot take then.
+# The program ends while one of its threads holds the dynamic loader's lock, so that the shim's
+# thread cannot take this lock.
 for how in loading loading_exit beside; do
 	all_matched $how
 done
@@ -143,7 +144,7 @@ export XPU_SIM_FLUSH_US=30000
 run threads
 unset XPU_SIM_FLUSH_US
 is "$nr_all" $((nr_matched + nr_unmatched)) \
-	"threads, a slow flush: every launch before the end is counted"
+	"a slow flush while threads launch: every launch before the end is counted"
 
 # Signals from outside, after everything was delivered.
 rm -f wait.out

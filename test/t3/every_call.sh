@@ -25,7 +25,7 @@ check() {
 		like "$(grep ";site_$site;" "$1.folded" | sed 's/.*;\(site_\)/\1/')" \
 			"^site_$site;([^;]*;)*(__)?$api(_v2)?(_pt[sd][sz])?;\[GPU[0-9]*$leaf 10$" \
 			"$1: $site: 10 records of $kind, launched by $api"
-		is "$(grep -c ";site_$site;" "$1.folded")" 1 "$1: $site has no other device work"
+		is "$(grep -c ";site_$site;" "$1.folded")" 1 "$1: $site has exactly one folded line"
 	done <"$1.sites"
 	is "$(wc -l <"$1.folded")" "$(wc -l <"$1.sites")" \
 		"$1: every call path leads to one of the sites"
@@ -39,7 +39,7 @@ check() {
 }
 
 xpuload -o auto.data "$XPU_BUILD/workload/apis" -n 10 >auto.out 2>auto.log
-is $? 0 "exit status 0"
+is $? 0 "a program that makes every kind of call: exit status 0"
 sites=$(grep -c '^apis: ' auto.out)
 is "$sites" 50 "the program makes all $sites calls"
 exact auto $((10 * sites)) "every launch is matched, under its own site"

@@ -61,8 +61,8 @@ later() {
 	burst_until reached "$1" $(($(newest "$1") + 2))
 }
 
-# recorded: prints the number of launches that xpuload received; the shim may not have been awake
-# for earlier launches
+# recorded: prints the number of launches that xpuload received. The program may have made other
+# launches before the shim was awake.
 recorded() {
 	sed -n 's/^xpuload: \([0-9]*\) launches from.*/\1/p' load.log
 }
@@ -82,7 +82,7 @@ adds_up() {
 			/ launch.* that the shim counted/ && !t { t = $1 }
 			END { print n + t }' part.log)))
 	done <parts
-	is "$bad" "" "$what: each file can be read without the others"
+	is "$bad" "" "$what: each file can be read without the other files"
 	is "$sum" "$(recorded)" \
 		"$what: launches in files and lost launches add up to all launches"
 }
@@ -113,7 +113,7 @@ is "$(ps -o ni= -p "$first")" "$nice" \
 	"killed: the new process has the priority of the first process"
 end 0
 like "$(cat load.log)" 'lost: 1 restarts of xpumerge split' \
-	"killed: a message counts how often records were lost"
+	"killed: a message counts the restarts of xpumerge split"
 adds_up killed
 xpumerge dump "$(ls -v killed.*.data | tail -n 1)" >last.dump 2>/dev/null
 for part in killed.*.data; do
@@ -240,7 +240,7 @@ if mount -t tmpfs -o size=2m none full 2>/dev/null; then
 	unlike "$(cat part.log)" 'that the shim counted are not in' \
 		"disk full: no file counts losses of other intervals"
 	unlike "$(cat part.log)" 'timed outside of the recording' \
-		"disk full: launches that waited for their file do not count as forged"
+		"disk full: launches that waited for their file are not counted as forged"
 	cmp -s before full/x.1.data
 	ok $? "disk full: a file from before the failure is unchanged"
 	adds_up full/x

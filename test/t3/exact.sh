@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Exactness: every kernel record must be under the site that launched it, whatever the threads,
-# streams and launch order. Real BPF and real uprobes on the simulated device.
+# streams and launch order. The test uses real BPF and real uprobes on the simulated device.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 use_sim

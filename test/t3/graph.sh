@@ -52,8 +52,8 @@ is $? 0 "exit status 0"
 like "$(cat a.out)" 'graphs: launches 70 kernels 120' \
 	"the target's output is the same as without xpuload"
 like "$(cat a.log)" ' 120 device records.* lost 0' "every kernel of every graph is recorded"
-# 2 + 10 nodes are made by capture and 9 by calls. 26 are copies, which CUPTI reports twice: as made
-# and as copied.
+# Capture makes 2 + 10 nodes, and calls make 9 nodes. 26 more nodes are copies. CUPTI reports each
+# copy twice: as made and as copied.
 is "$(perl records.pl a.data)" "captured 12 explicit 35 clones 26 strange 0" \
 	"each node has a record of its creation, or of the node that it copies"
 
@@ -64,7 +64,7 @@ for what in captured:captured_one captured:captured_two built:built_one built:bu
 	updated:after changed:changed again:again_one; do
 	like "$(cat launch.folded)" \
 		";launch_${what%:*};cudaGraphLaunch;\[GPU_Kernel\]k_${what#*:} 10$" \
-		"--graph launch: the kernel is under its launch: $what"
+		"--graph launch, $what: the kernel is under its launch"
 done
 
 if ! "$XPUMERGE" --help | grep -q -e --graph; then
@@ -80,7 +80,7 @@ unlike "$(cat capture.folded)" 'GPU_Launch_Pending' "--graph capture: no launch 
 for name in captured_one:10 captured_two:10 built_one:20 built_two:20 outer:10 inner_one:10 \
 	inner_two:10 changed:10 again_one:10; do
 	like "$(grep ";${name%:*};" capture.folded)" "\[GPU_Kernel\]k_${name%:*} ${name#*:}$" \
-		"--graph capture: the kernel is under its capture: $name"
+		"--graph capture, $name: the kernel is under its capture"
 done
 like "$(grep ';before;' capture.folded)" '\[GPU_Kernel\]k_after 10$' \
 	"--graph capture: an updated node keeps its own call path"

@@ -71,10 +71,10 @@ honest says
 is "$(grep -c "pid $hostile_pid: " all.log)" 32 \
 	"too many messages: xpuload prints 32, the limit for each process"
 like "$(cat all.log)" '^xpuload: warning: 68 more messages from processes are not shown' \
-	"too many messages: xpuload counts the others"
-is "$(grep -c "(pid $hostile_pid): " all.mlog)" 32 "too many messages: xpumerge prints 32, too"
+	"too many messages: xpuload counts the messages that it does not print"
+is "$(grep -c "(pid $hostile_pid): " all.mlog)" 32 "too many messages: xpumerge prints 32 of them"
 like "$(cat all.mlog)" ': 68 more messages from processes are not shown' \
-	"too many messages: xpumerge counts the others"
+	"too many messages: xpumerge counts the messages that it does not print"
 LC_ALL=C grep -aq "$(printf '[\033\007\233]')" all.log all.mlog
 is $? 1 "messages: no control characters for a terminal are printed"
 unlike "$(cat all.log)" "$(printf '\342\200\256')" \

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# With shared memory, a hostile process of the tree sends file descriptors that are not memory, or
-# memory that it changes during reading, and floods xpuload with connections. xpuload ends normally,
+# With shared memory, a hostile process of the tree sends file descriptors that are not memory,
+# changes memory while xpuload reads it, and floods xpuload with connections. xpuload ends normally,
 # prints its counts and leaks no file descriptor. Each launch of an honest process is recorded or
 # counted as lost.
 #
@@ -217,10 +217,11 @@ hostile hellos
 is "$honest $(lost)" "1000 " "hellos: a process without a valid hello is not counted" ||
 	diag "$(cat log)"
 hostile twice
-is "$honest" 1000 "twice: the honest process is recorded exactly" || diag "$(cat log)"
+is "$honest" 1000 "memory sent several times: the honest process is recorded exactly" ||
+	diag "$(cat log)"
 # perf events need two file descriptors per CPU
 [ "$(cat fds)" -lt $((56 + 2 * $(getconf _NPROCESSORS_ONLN))) ]
-ok $? "twice: xpuload has closed all descriptors" || diag "$(cat fds)"
+ok $? "memory sent several times: xpuload has closed all descriptors" || diag "$(cat fds)"
 hostile changes
 is "$honest" 1000 "changes: the honest process is recorded exactly" || diag "$(cat log)"
 hostile flood

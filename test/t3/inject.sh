@@ -26,9 +26,9 @@ is $? 0 "--check -p of a program without the shim: exit status 0"
 like "$(cat log)" '^ok  *pid [0-9]* *.live. uses CUDA without the shim: -p puts the shim into it' \
 	"--check -p says what -p would do"
 cmp before "/proc/$a_pid/maps"
-ok $? "--check -p does nothing"
+ok $? "--check -p changes no mapping of the program"
 xpuload --no-inject -o no.data -p "$a_pid" 2>log
-is "$? $(mapped "$a_pid")" "125 0" "--no-inject: refused"
+is "$? $(mapped "$a_pid")" "125 0" "--no-inject: a process without the shim is refused"
 like "$(cat log)" "pid $a_pid runs without the shim; start it with LD_PRELOAD=.*, or leave out --no-inject" \
 	"--no-inject: a message says what to do"
 attach one -p "$a_pid"
@@ -63,7 +63,7 @@ cp "$(ldd "$live" | awk '$1 == "libc.so.6" { sub("libc.so.6", "libutil.so.1", $3
 start d env LD_PRELOAD="$PWD/libunread.so" "$live" -s 1800 -t 2
 ask d "burst 10" >/dev/null
 grep -q 'r-xp.*/libunread.so' "/proc/$d_pid/maps"
-ok $? "a library that cannot be read: the library is loaded"
+ok $? "a library that cannot be read: the program has loaded the library"
 chmod 600 libunread.so
 xpuload -p "$d_pid" --duration 1 -o unread.data 2>log
 like "$(cat log)" 'libunread.so cannot be read, and may have an allocator of its own' \
@@ -94,7 +94,7 @@ if unshare -m true 2>/dev/null; then
 	leave there
 	exact there 1003 "other files: each launch is recorded, under its own site"
 	like "$(cat "/proc/$b_pid/maps")" '/memfd:/libxpushim.so' \
-		"other files: the shim is in memory"
+		"other files: the shim is loaded from a file in memory"
 	finish b
 	is $? 0 "other files: the program ends with exit status 0"
 else
@@ -152,7 +152,7 @@ is "$? $(grep -c '^ok ' log) $(grep -c '^MISSING .*is stopped' log) $(wc -l <log
 	"a tree of 46 processes: --check says what -p would do with each process that uses CUDA" ||
 	diag "$(cat log)"
 like "$(tail -n 1 log)" '^note  *children  *40 without CUDA of their own' \
-	"a tree of 46 processes: --check counts the other processes"
+	"a tree of 46 processes: --check counts the processes without CUDA"
 attach some -p "$tree_pid"
 wait_for are_awake some 3
 is "$(ask tree "burst 1000")" "burst 1000" "a tree of 46 processes: the program keeps running"
@@ -186,7 +186,7 @@ wait_for grep -qs 'Ctrl-C ends' later.log
 wait_for nr_put later 1 || diag "$(cat later.log)"
 echo go >&7
 wait_for grep -qs ready late.out
-ok $? "CUDA comes later: a shell runs the next program"
+ok $? "CUDA comes later: a shell with the shim can exec the next program"
 wait_for nr_put later 2 || diag "$(cat later.log)"
 awake later
 is "$(ask late "burst 1000")" "burst 1000" "CUDA comes later: the program keeps running"
@@ -275,8 +275,8 @@ is $? 0 "-a --inject: the program ends with exit status 0"
 finish tree
 rm -f hold
 
-# While the shim is injected, threads do everything that an injection could disturb: every launch is
-# recorded, in many rounds.
+# In many rounds, threads do everything that an injection could disturb, while the shim is injected.
+# Every launch is recorded.
 bad=0
 for i in $(seq "${XPU_INJECT_TIMES:-2}"); do
 	rm -f busy.in busy.out

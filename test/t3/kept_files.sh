@@ -45,7 +45,7 @@ like "$(folded ns.data)" 'program\+0x' "without the kept files, functions are sh
 like "$(cat merge.log)" 'private/program: no symbols, cannot be read' \
 	"without the kept files, a message names the missing file"
 like "$(folded ns.data --buildid-dir elsewhere)" "$whole" \
-	"--buildid-dir: the kept files are found elsewhere"
+	"--buildid-dir: kept files in another directory are found"
 
 record -N -o no.data unshare -m sh inside.sh "$stacks" "$XPU_BUILD/sim" -n $times \
 	virtual 2>load.log
@@ -76,9 +76,9 @@ like "$(folded gone.data.old)" "$whole" \
 	"recorded again: the old recording still has names of functions"
 record -o gone.data true 2>load.log
 like "$(folded gone.data.old)" "$whole" \
-	"recorded a third time: the second recording still has its kept files"
+	"after a third recording, the second recording still has its kept files"
 [ ! -e gone.data.files ]
-ok $? "recorded a third time: no kept files are left for the new recording"
+ok $? "recorded a third time: the new recording has no kept files"
 
 # Files that are still at their paths are not kept.
 record -o here.data "$stacks" -n $times virtual 2>load.log
@@ -121,7 +121,7 @@ for n in 400000 1600000; do
 		jit 2>load.log
 	[ $? = 9 ] || break
 done
-like "$(folded longer.data)" "$jit" "a map from a few seconds after the program's start is used"
+like "$(folded longer.data)" "$jit" "a map that changes a few seconds after the start is used"
 rm -f "$(map longer.data)"
 like "$(xpumerge -i jit.data -f folded 2>&1 >/dev/null)" \
 	'generated code that has no names \(\[anon\]\): names for it are read from /tmp/perf-PID.map' \
@@ -134,7 +134,7 @@ cat >jit.sh <<-'END'
 	shift
 	exec "$@"
 END
-quiet_sanitizers		# the leak checker does not find its own threads there
+quiet_sanitizers		# in a new pid namespace, the leak checker does not find its threads
 STACKS_PERF_MAP=1 record -o own.data unshare -m --pid --fork sh "$PWD/jit.sh" "$XPU_BUILD" \
 	"$stacks" -n $times jit 2>load.log
 is $? 0 "own /tmp and pid namespace: exit status 0" || diag "$(cat load.log)"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Labels of processes, from launchers' variables and from cgroups, recorded with BPF and through
 # shared memory. The processes are a program that sets its variables late, children, and a program
-# that ran before. Also --by and --rank.
+# that ran before the recording. Also tests --by and --rank.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf

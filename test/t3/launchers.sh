@@ -18,7 +18,7 @@ dir=$PWD
 rank='eval "n=\$$0"; exec "$shapes" $((100 + n)) 1'
 
 # ranks PREFIX TITLE NODES: checks that PREFIX0.data to PREFIX3.data are whole, and have the ranks 0
-# to 3; NODES distinguishes them
+# to 3; NODES lists each rank with its node and its number of launches
 ranks() {
 	is "$(echo "$1"[0-9]*.data)" "${1}0.data ${1}1.data ${1}2.data ${1}3.data" \
 		"$2: each rank has a file" || diag "$(tail -n 5 launch.log)"
@@ -27,7 +27,7 @@ ranks() {
 			"launches $((100 + i)) matched $((100 + i)) unmatched 0 lost 0" \
 				"$2: the launches of rank $i are exact"
 	done
-	# The order of the files is different: labels say which rank each file is from.
+	# The files are not in the order of the ranks: only labels tell the rank of each file.
 	is "$(xpumerge "$1"3.data "$1"1.data "$1"0.data "$1"2.data -f folded --unit count \
 		--by node,rank 2>log |
 		sed 's/^\[node \([^]]*\)\];\[rank \([^]]*\)\];.* \([0-9]*\)$/\2 \1 \3/' |

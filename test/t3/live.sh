@@ -8,7 +8,7 @@ need root bpf
 quiet_sanitizers
 use_sim
 
-# The target's numbers without any recording.
+# The numbers that the target prints without any recording.
 start plain "$live" -s 1800 -t 2
 for i in 1 2 3; do ask plain "burst 1000" >/dev/null; done
 finish plain
@@ -153,7 +153,7 @@ ask c "burst 500" >/dev/null
 leave second
 exact second 503 "an xpuload that attaches as another detaches has all launches"
 
-# Every process on the machine that has the shim, and processes that xpuload must not record.
+# -a records every process that has the shim, and does not record processes without the shim.
 start_dormant d -t 2
 start stranger "$live" -s 1800
 attach all -a
@@ -212,17 +212,17 @@ is $? 125 "-p of a thread: exit status 125"
 like "$(cat log)" "^xpuload: pid $thread is a thread: attach to its process" \
 	"-p of a thread: a message says what to attach to"
 [ ! -e none.data ]
-ok $? "none of these failures left a recording behind"
+ok $? "a refused -p leaves no recording"
 
 # The target ends while an observer is attached.
 attach end -p "$c_pid"
 awake end
 ask c "burst 200" >/dev/null
 finish c
-is $? 0 "a target ends while attached: the target's exit status is 0"
+is $? 0 "a target ends while xpuload is attached: the target's exit status is 0"
 wait "$end_pid"
-is $? 0 "a target ends while attached: xpuload ends on its own"
-exact end 203 "a target ends while attached: all its launches are recorded"
+is $? 0 "a target ends while xpuload is attached: xpuload ends on its own"
+exact end 203 "a target ends while xpuload is attached: all launches of the target are recorded"
 
 # xpuload is killed, and the target continues.
 attach killed -p "$d_pid"

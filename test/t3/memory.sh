@@ -14,7 +14,7 @@ exact() {		# exact NAME: compares NAME.data with the program's output
 	memory_wrong "$1.data" "$1.out" >verdict
 	[ "$(tail -n 1 verdict)" = "wrong 0" ] || diag "$(cat verdict)"
 	is "$(grep -c ': [0-9]* sums' verdict) $(tail -n 1 verdict)" "$2 wrong 0" \
-		"$1: bytes by path are right: at ten moments, at the peak, in total, leaked, refused"
+		"$1: bytes by path are right (ten moments, peak, total, leaked, refused)"
 }
 
 xpuload --memory -o run.data "$XPU_BUILD/workload/memory" >run.out 2>load.log
@@ -43,7 +43,7 @@ is "$(grep -n '^memory: at most\|^recording: ' run.txt | sed 's/^[0-9]*:\([a-z]*
 xpumerge -i run.data --memory live --at 1ns >moment.txt 2>/dev/null
 is "$(grep '^memory: at most\|^largest holder' moment.txt)" \
 	"$(grep '^memory: at most\|^largest holder' run.txt)" \
-	"--at: the summary still shows the peak of the recording, and its holder"
+	"--at: the summary still shows the peak of the recording and the largest holder"
 unlike "$(head -n 1 moment.txt)" "nothing was recorded" \
 	"--at: the summary does not say that nothing was recorded"
 is "$(xpumerge -i run.data --table memory_failures --csv 2>/dev/null |
@@ -132,14 +132,14 @@ is "$(xpumerge dump without.data | grep -c ' ALLOCS ')" 0 \
 xpuload --memory --cpu-only true 2>load.log
 is $? 125 "--memory with --cpu-only: exit status 125"
 like "$(cat load.log)" 'cannot be combined with --memory' \
-	"--memory with --cpu-only: the message says why"
+	"--memory with --cpu-only: the message says that they cannot be combined"
 xpuload --memory-only --capture launch:1-2 true 2>load.log
 is $? 125 "--memory-only with --capture: exit status 125"
 like "$(cat load.log)" '--memory-only records no launches: it cannot be combined with --capture' \
 	"--memory-only with --capture: the message says why"
 
-# Launches are recorded only in windows, but memory events always: the allocation of everything that
-# is live in a window is recorded.
+# Launches are recorded only in windows, but memory events are always recorded: the recording has
+# the allocations of all memory that is live in a window.
 for transport in bpf shm; do
 	xpuload --memory --gpu-only --transport $transport --capture cuda-profiler-api \
 		-o windows.data "$XPU_BUILD/workload/memory" -n 100 -w >windows.out 2>load.log

@@ -22,8 +22,8 @@ last_file() {
 	done
 }
 
-# together NAME [OUTPUT [FILTER...]]: compares all files of a recording together with the program's
-# own numbers
+# together NAME [OUTPUT [FILTER...]]: merges all files of a recording, and compares the result with
+# the program's own numbers
 together() {
 	recording=$1 said=${2:-$1.out}
 	shift
@@ -56,7 +56,7 @@ for how in bpf shm; do
 	[ "$(files every | wc -l)" -ge 3 ]
 	ok $? "$how: several files are written: $(files every | wc -l)"
 	is "$(together every)" "" \
-		"$how: the files together have the right memory: at ten moments, at the peak, leaked, allocated, refused"
+		"$how: the files together have the sums of memory that the program prints"
 	unlike "$(cat merge.log)" 'events of memory|lost [1-9]' \
 		"$how: no event is missing or impossible"
 	last_file every
@@ -87,7 +87,7 @@ for name in a b; do
 	done
 done >same
 is "$(paste -sd' ' same)" "a b" \
-	"two programs: memory is right at ten moments, at the peak, leaked, allocated, refused" ||
+	"two programs: the views live, peak, leaked, allocated and failed are right" ||
 	diag "$(head -n 5 wrong.*)"
 rm -f two.data.*
 
@@ -133,7 +133,7 @@ unset XPU_SIM_DEVICES
 start goes env LD_PRELOAD="$XPU_SHIM" "$XPU_BUILD/workload/memory_ends" loop 10000
 "$XPULOAD" --memory --gpu-only --every 0.2 --keep 2 -o goes.data -p "$goes_pid" 2>load.log &
 loader=$!
-# Waits for files that are newer than the first file with both sites of the program.
+# Waits until a file has both sites of the program, and then for newer files.
 has_both() {
 	for file in $(files goes); do
 		[ "$(xpumerge -i "$file" --memory live -f folded 2>/dev/null | grep -c mem_site)" \

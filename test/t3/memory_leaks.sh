@@ -9,7 +9,7 @@ quiet_sanitizers
 use_sim
 
 xpuload --memory-only -o leaks.data "$XPU_BUILD/workload/leaks" 2>load.log
-is $? 0 "exit status 0" || diag "$(cat load.log)"
+is $? 0 "a program with leaks: exit status 0" || diag "$(cat load.log)"
 xpumerge -i leaks.data --table memory_leaks --csv 2>/dev/null >leaks.csv
 # the table's rows: shape, bytes grown, parts, bytes left, pieces
 tr -d '"' <leaks.csv | awk -F, 'NR > 1 && match($0, /leak_[a-z_]+/) {
@@ -29,7 +29,7 @@ is "$(awk '$1 == "steady" { print $3, $4, $5 }' rows)" "7 $((256 * 40 << 10)) 25
 for shape in handed slow; do
 	parts=$(awk -v shape=$shape '$1 == shape { print $3 }' rows)
 	[ "${parts:-0}" -ge 4 ]
-	ok $? "$shape: memory grows in $parts of 7 parts"
+	ok $? "$shape: memory grows in $parts of 7 parts of the time"
 done
 like "$(xpumerge -i leaks.data 2>/dev/null | grep '^memory never freed')" \
 	'; 4 of 8 call paths grew steadily' "the summary counts the paths that grew steadily"

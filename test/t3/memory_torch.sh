@@ -11,8 +11,8 @@ quiet_sanitizers
 use_sim
 torch=$XPU_BUILD/workload/torch libs=$XPU_BUILD/workload/torch_libs
 
-# blocks NAME: compares, by call path, the blocks held at ten moments, all blocks and leaked blocks
-# with those that the program printed
+# blocks NAME: compares the recorded blocks with the blocks that the program printed, by call path:
+# blocks held at each of ten moments, all blocks, and leaked blocks
 blocks() {
 	start=$(memory_start "$1.data")
 	grep '^moment' "$1.out" |
@@ -26,7 +26,7 @@ blocks() {
 		memory_truth "$1.out" "$what" "$nr" >expected
 		[ -s expected ] && cmp -s got expected && echo same
 	done <moments >same
-	is "$(wc -l <same)" 12 "$1: blocks by path are right: at ten moments, in total, leaked"
+	is "$(wc -l <same)" 12 "$1: by path, held, allocated and leaked blocks are right"
 }
 
 for name in plain expandable; do
@@ -85,7 +85,7 @@ like "$(cat other.out)" '^reports ([1-9][0-9]*) of \1$' \
 is "$(xpumerge dump other.data | grep -c 'space=BLOCK')" 0 \
 	"unknown ABI of libc10: no block is recorded"
 
-# A late attach: blocks from before the attach are one sum.
+# A late attach: the blocks that were allocated before the attach are recorded as one sum.
 start late env LD_PRELOAD="$XPU_SHIM" sh -c 'echo ready; exec "$@"' sh "$torch" -w -m 10 -n 30 \
 	"$libs"
 wait_for grep -qs waits late.out

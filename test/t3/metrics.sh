@@ -84,7 +84,7 @@ xpuload --gpu-metrics=nosuch -o bad.data true >bad.log 2>&1
 is "$(tail -n 1 bad.log | grep -c 'metric')" 1 "an unknown metric: prints one line" ||
 	diag "$(cat bad.log)"
 
-# While one GPU is being set up, no sample of earlier GPUs is lost.
+# While one GPU is being set up, no samples of the GPUs that were set up before are lost.
 XPU_SIM_DEVICES=4 XPU_SIM_PM=slow
 export XPU_SIM_DEVICES XPU_SIM_PM
 xpuload --gpu-metrics -o four.data sleep 0.5 2>load.log
@@ -105,7 +105,7 @@ while read -r what setting said has; do
 	unset "XPU_SIM_${setting%%=*}"
 	like "$(cat load.log)" "$said" "$what: a message says why metrics are missing"
 	like "$(table "$what" gpu_metrics)" "\"$(echo "$has" | tr _ ' ')\"" \
-		"$what: the other metrics are recorded"
+		"$what: the metric $has is recorded"
 done <<END
 privilege PM=privilege privilege SM_active
 busy PM=busy another.program SM_active
@@ -124,7 +124,7 @@ launches=4000
 xpuload --gpu-metrics -o late.data sh -c 'sleep 0.5; p=$(pgrep -P $PPID -x xpuload-metrics)
 	kill -STOP "$p"; sleep 1.5; kill -CONT "$p"; sleep 0.7' 2>load.log
 like "$(cat load.log)" 'GPU metrics: ([1-9]|0\.[1-9]).* s without' \
-	"late drain: a message counts the time without samples" || diag "$(cat load.log)"
+	"late drain: a message says how long there were no samples" || diag "$(cat load.log)"
 # If a recorder does not read for a while, because it attaches or is stopped, no sample is lost.
 xpuload --gpu-metrics -o stopped.data sh \
 	-c 'kill -STOP $PPID; sleep 6; kill -CONT $PPID; sleep 0.3' 2>load.log
@@ -140,5 +140,5 @@ record old --gpu-metrics
 unset XPU_SIM_NVML XPU_SIM_PM
 like "$(table old gpu_metrics)" '"power"' "an old NVML: power and energy are recorded"
 is "$(table old gpu_metrics | grep -c 'SM active')" 0 \
-	"an old NVML: no metrics but power and energy are recorded"
+	"an old NVML: the activity of SMs is not recorded"
 done_testing

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# --migrations: managed pages that migrate, page faults and thrashing are exactly under the call
-# path that allocated the pages. Real BPF and real uprobes on the simulated device, with a program
-# that knows the truth. No record is made without managed memory, or without --migrations.
+# --migrations: migrations of managed pages, page faults and thrashing are counted exactly, under
+# the call path that allocated the pages. Real BPF and real uprobes on the simulated device, with a
+# program that knows the truth. No record is made without managed memory, or without
+# --migrations.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 . "$XPU_SRC/test/lib/migrations.sh"
@@ -53,9 +54,9 @@ XPU_SIM_NO_MIGRATIONS=28 xpuload --migrations --gpu-only -o refused.data "$manag
 is "$? $(grep -c 'page migrations' load.log)" "0 1" "CUPTI refuses: one line says so"
 like "$(cat load.log)" \
 	'page migrations of managed memory are not recorded, because CUPTI refuses to count them \(CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED, error 28\): GPU 0 has no concurrent managed access$' \
-	"CUPTI refuses: the line says why"
+	"CUPTI refuses to count migrations: the line says why"
 like "$(xpumerge refused.data 2>&1 >/dev/null)" 'page migrations of managed memory are not rec' \
-	"CUPTI refuses: xpumerge says so, too"
+	"CUPTI refuses: xpumerge says that no migrations are recorded"
 is "$(figures refused.data)" "" "CUPTI refuses: the table has no rows"
 
 XPU_SIM_DROP=7 xpuload --migrations --memory-only -o drop.data "$managed" -n 300 >drop.out \

@@ -18,8 +18,8 @@ answer() {
 		diag "$* says: $(cat log)"
 }
 
-# say STATUS REGEX NAME COMMAND...: does the same for a command that runs, so that other messages
-# follow
+# say STATUS REGEX NAME COMMAND...: checks the command's status, and that one of its messages
+# matches. The command runs, and prints other messages, too.
 say() {
 	status=$1 regex=$2 name=$3
 	shift 3
@@ -105,7 +105,7 @@ is "$? $(grep -c 'main' out | sed 's/[1-9][0-9]*/many/')" "0 many" \
 # ---- 20 to 30: programs
 "$load" >out 2>log
 is "$? $(wc -l <log) $(grep -cE 'xpuload:  +xpu(load|merge) ' log)" "125 4 3" \
-	"20: xpuload alone prints its usage and three examples"
+	"20: xpuload without arguments prints its usage and three examples"
 answer 127 "cannot run ./nothere: No such file" "21: a missing program" "$load" ./nothere
 : >notexec
 answer 126 "cannot run ./notexec: Permission denied: chmod \\+x ./notexec" \
@@ -225,7 +225,7 @@ answer 125 "--push localhost:4040: expected pyroscope\\+http://" "51: --push wit
 "$load" --every 0.2 --push pyroscope+http://127.0.0.1:9 -o 'push-%n.data' ./app -n 2000 >out 2>log
 like "$(cat log)" "127.0.0.1:9|[Cc]onnection refused|profiles?" "52: a dead receiver is reported"
 like "$(xpumerge push-[0-9]*.data 2>&1)" "^launches 2000 matched 2000 unmatched 0 lost 0$" \
-	"52: the recordings are whole"
+	"52: with a dead receiver, all launches are recorded"
 : >afile
 answer 125 "--control: .*afile is not a FIFO: make one with mkfifo" "53: --control of a file" \
 	"$load" --control fifo:"$PWD"/afile ./app

@@ -74,26 +74,26 @@ xpumerge dump named.data >dump
 like "$(cat dump)" ' NAMES .* "[^"]*/libburn.so"' "named.data has the library's names"
 like "$(cat dump)" ' UNWOUND nr=[1-9]' "named.data has unwound stacks"
 cmp -n "$(stat -c %s a.data)" a.data named.data
-ok $? "before its names, named.data equals the recording"
+ok $? "named.data begins with an exact copy of the recording"
 all files a.data
 ok $? "with the files: all formats are written"
 like "$(cat files.lines.folded)" 'exported \(lib.c:1[67]\);hidden \(lib.c:1[12]\);inner \(lib.c:[678]\) \(inlined\) ' \
-	"the formats have functions, lines and inlined functions"
+	"the folded stacks have functions, lines and inlined functions"
 all here named.data
 same_all files here
-ok $? "with the names: the output of each format is unchanged"
+ok $? "with the recorded names: each format has the same output as with the files"
 
 mv libburn.so burn elsewhere/ 2>/dev/null || { mkdir elsewhere && mv libburn.so burn elsewhere/; }
 all gone named.data
 same_all files gone
-ok $? "without the files: the output of each format is unchanged"
+ok $? "without the program and its library: the output of each format is unchanged"
 xpumerge named.data -f folded >/dev/null 2>log
-unlike "$(cat log)" 'no symbols' "no message asks for the files"
+unlike "$(cat log)" 'no symbols' "with the names, no message reports missing symbols"
 xpumerge a.data -f folded >out 2>/dev/null
 unlike "$(cat out)" 'hidden' "without the files, a recording without names shows no function names"
 
 xpumerge named.data -o again.data 2>log
-is "$?$(cat log)" 0 "names are added again"
+is "$?$(cat log)" 0 "names can be added to a recording that has names"
 cmp named.data again.data
 ok $? "names that are added again change nothing"
 
@@ -117,14 +117,14 @@ xpumerge cutnamed.data -f folded -o cutnamed.folded 2>cutnamed.log
 is $? $status "a truncated recording has the same exit status after names are added"
 sed 's/at offset [0-9]*//; s/cutnamed/cut/' cutnamed.log | grep 'cut' >want
 sed 's/at offset [0-9]*//' cut.log | grep 'cut' | diff want - >&2
-ok $? "a cut recording with names: the messages about the cut are the same"
+ok $? "a cut recording: adding names does not change the messages about the cut"
 cmp cut.folded cutnamed.folded
-ok $? "a cut recording with names: the result is the same"
+ok $? "a cut recording: the output is the same with and without names"
 cp a.data self.data
 xpumerge self.data -o self.data 2>log
-is "$?$(cat log)" 0 "a recording can be its own output"
+is "$?$(cat log)" 0 "the output can replace the recording that is read"
 cmp self.data named.data
-ok $? "a recording that is its own output has its names"
+ok $? "a recording that is its own output gets all names"
 xpumerge a.data named.data -o two.data 2>log
 is "$?" 2 "two recordings are refused"
 like "$(cat log)" 'adds names to one recording' \
@@ -149,7 +149,7 @@ record() {	# record NAME OPTION...: makes NAME.data with this copy; log has its 
 }
 
 "$XPULOAD" -q --cpu-only -F 999 --names=all -o end.data ./burn
-is $? 0 "--names=all: a program is recorded"
+is $? 0 "--names=all: exit status 0"
 xpumerge end.data -o more.data
 cmp end.data more.data
 ok $? "--names=all: no name is missing"
@@ -164,7 +164,10 @@ xpumerge dump later.data | grep -c ' NAMES ' >out
 is "$(cat out)" 0 "--names=later: the recording has no names"
 # By default, xpuload looks up names for less than a second, which may be too short on a busy
 # machine.
-soon() {		# soon: records burn; prints xpumerge's exit status and the count
+#
+# soon: records ./burn, merges the recording without the program's files, and prints xpumerge's exit
+# status and the number of stacks with function names
+soon() {
 	"$XPULOAD" -q --cpu-only -F 999 -o soon.data ./burn 2>log
 	mv libburn.so burn elsewhere/
 	xpumerge soon.data -f folded >out 2>log
@@ -176,12 +179,13 @@ until result=$(soon) && [ "$result" = "0 1" ] || [ $((attempt += 1)) -ge 10 ]; d
 	:
 done
 unlike "$(xpumerge dump soon.data | grep -c ' NAMES ')" '^0$' "by default, the recording has names"
-is "$result" "0 1" "by default, functions have names without their files"
+is "$result" "0 1" "by default, functions have names even if their files are missing"
 
 # shellcheck disable=SC2016 # the script expands these
 echo '"$real" "$@" >names.out; head -c -100 names.out; kill -9 $$' >fake/names
 record killed --names=all
-like "$(cat log)" 'xpumerge names, .* was ended by signal 9' "a killed child: a message says so"
+like "$(cat log)" 'xpumerge names, .* was ended by signal 9' \
+	"a killed child: a message says that a signal ended the child"
 xpumerge killed.data -f folded >out 2>log
 is "$?$(grep -c 'cut\|damaged' log)" 00 "a killed child: the recording is whole"
 
@@ -219,5 +223,6 @@ fi
 echo 'head -c 100000 /dev/urandom' >fake/names
 record hostile --names=all
 xpumerge hostile.data -f folded >out 2>log
-is "$?$(grep -c 'cut\|damaged' log)" 00 "a child that writes something else: the recording is unchanged"
+is "$?$(grep -c 'cut\|damaged' log)" 00 \
+	"a child that writes random bytes: the recording is unchanged"
 done_testing

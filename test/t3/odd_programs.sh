@@ -95,7 +95,7 @@ if [ -z "${XPU_SAN:-}" ]; then
 	all_there asan
 fi
 
-# The file size limit is only a few blocks: the target does not notice, and xpuload reports it.
+# The limit on file sizes is only a few blocks: xpuload reports this, and the target ends normally.
 (
 	ulimit -f 8
 	exec "$XPULOAD" -o small.data "$odd" threads >small.out 2>small.log

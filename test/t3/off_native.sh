@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Off the CPU in native code: blocked time is under the whole path of the blocking call, even if two
-# paths differ only in a return address, with and without frame pointers.
+# Time off the CPU in native code, with and without frame pointers: blocked time is under the whole
+# path of the blocking call, even if two paths differ only in a return address.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 quiet_sanitizers

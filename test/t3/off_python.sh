@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Off the CPU in Python, with every installed CPython since 3.8: blocked time is in the function
-# that blocked, and as long as the program itself measured, also in threads and children.
+# Off the CPU in Python, with every installed CPython since 3.8: blocked time is shown in the
+# function that blocked. This time equals the time that the program itself measured, also in threads
+# and children.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf shim
 quiet_sanitizers
@@ -78,8 +79,8 @@ here() {
 		py.folded
 }
 
-# blocked NAME FRAMES KIND: checks that the time for which NAME was blocked, by the program's own
-# measurement, is under FRAMES. Most of the time is KIND; the thread may also wait for the
+# blocked NAME FRAMES KIND: checks that FRAMES contain the time for which NAME was blocked, as the
+# program itself measured it. Most of the time is KIND; the thread may also wait for the
 # interpreter's lock.
 blocked() {
 	want=$(awk -v name="$1" '$1 == name { print $2 }' run.out)
@@ -98,7 +99,7 @@ record() {
 	frame='block.py:'
 	thread='threading.py:(Thread[.])?run:[0-9]+'
 	sleep='sleep'
-	case $version in 3.[89].* | 3.10.*) sleep='poll' ;; esac	# by select(), which polls
+	case $version in 3.[89].* | 3.10.*) sleep='poll' ;; esac	# sleep() calls select()
 	{
 		blocked reader "$thread;${frame}consume:28;${frame}timed:5;${frame}reader:9" io
 		blocked pause \

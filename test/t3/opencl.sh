@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# OpenCL programs, on a real device of this machine (PoCL): every launch is under its own site, with
-# the device time that the program reads itself, with BPF and with shared memory. Also waits and
-# memory.
+# OpenCL programs, on a real device of this machine (PoCL), recorded with BPF and with shared
+# memory. Every launch is under its own site, with the same device time that the program itself
+# reads. Waits and memory are tested, too.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/opencl_checks.sh"
 . "$XPU_SRC/test/lib/merges.sh"
@@ -125,7 +125,7 @@ like "$(cat late.verdict)" '^launches [0-9]{4,} matched [0-9]{4,} wrong 0 ' \
 is "$(awk '{ d = $2 - $4; print (d >= 0 && d < 5000) }' late.verdict)" 1 \
 	"attached late: only launches in flight at the end are without device work"
 
-# A program sees the same results with the shim, whatever it does.
+# Whatever a program does, it sees the same results with the shim as without the shim.
 for case in nulls:2 events:1100 queues:1000 released:2 user:2 order:200 copies:24 buffers:5 \
 	threads:1000 forks:2 subdevices:2; do
 	launches=${case#*:} case=${case%:*}
@@ -137,7 +137,7 @@ for case in nulls:2 events:1100 queues:1000 released:2 user:2 order:200 copies:2
 		"$case: the output is the same as without xpuload"
 	is "$(verdict $case)" \
 		"launches $launches matched $launches wrong 0 unmatched 0 lost 0" \
-		"$case: each launch that puts work on the device has its work"
+		"$case: each launch that puts work on the device is matched with this work"
 done
 like "$(cat user.log)" '1 launch that .* refused' \
 	"work that waits for a failed user event counts as a refused launch"
@@ -154,11 +154,11 @@ is "$(xpumerge -i subdevices.data -f folded --unit count 2>/dev/null |
 xpuload -o never.data "$odd" never >never.out 2>load.log
 is $? 0 "a program that ends before its work began: exit status 0"
 is "$(verdict never)" "launches 2 matched 1 wrong 0 unmatched 1 lost 0" \
-	"work that never ran counts as a launch without device work"
+	"work that never ran: its launch is counted as unmatched"
 
-# Waits: the program measures them itself. On a busy machine its thread may lose the CPU between its
-# own clock and the call, so a short wait is measured again.
-waits() {		# waits: records a program; prints each call, the recorded and the own time
+# The program measures its waits itself. On a busy machine its thread may lose the CPU after it has
+# read the clock and before it calls, so a short wait is measured again.
+waits() {		# waits: records a program; prints calls, recorded times and measured times
 	xpuload -o waits.data "$odd" waits >waits.out 2>load.log || echo "exit status $?"
 	xpumerge -i waits.data --waits -f folded --unit us -o waits.folded 2>waits.log
 	for wait in wait_finish:clFinish wait_events:clWaitForEvents wait_read:clEnqueueReadBuffer

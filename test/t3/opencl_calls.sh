@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # --api with OpenCL: every call of a program is recorded once, with the duration that the program
-# measured, and a launch belongs to its call. On a real device of this machine (PoCL).
+# measured, and a launch belongs to its call. The test uses a real device of this machine (PoCL).
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/opencl_checks.sh"
 . "$XPU_SRC/test/lib/merges.sh"

@@ -55,7 +55,7 @@ export CL_DRIVER
 same timer 20000 "$exact" -n 2500
 like "$(cat load.log)" 'the times of test device .*, by clGetDeviceAndHostTimer' \
 	"timer: a message says that clGetDeviceAndHostTimer gave the error bound"
-# Records of other threads, with earlier launches, may follow a kernel.
+# The records of earlier launches of other threads may follow a kernel's record.
 is "$(xpumerge dump timer.data | awk '
 	/ LAUNCH| LOG/ && match($0, /time_ns=[0-9]+/) {
 		t = substr($0, RSTART + 8, RLENGTH - 8) + 0
@@ -84,7 +84,7 @@ unset OCL_ICD_VENDORS CL_DRIVER
 
 xpuload --capture launch:101-300 -o window.data "$odd" events >/dev/null 2>load.log
 is "$(verdict window)" "launches 200 matched 200 wrong 0 unmatched 0 lost 0" \
-	"windows: exactly the launches with these numbers are recorded"
+	"--capture launch:101-300: exactly launches 101 to 300 are recorded"
 
 # Options for which OpenCL has no equivalent.
 for option in "--stalls --migrations" "--capture cuda-profiler-api"; do
@@ -93,7 +93,7 @@ for option in "--stalls --migrations" "--capture cuda-profiler-api"; do
 	is $? 0 "$option: the program runs"
 	for word in ${option#--capture }; do
 		is "$(grep -c -e "OpenCL has no functions for .*$word" load.log)" 1 \
-			"$word: a message says that OpenCL has no functions for it"
+			"$word: a message says that OpenCL lacks the functions"
 	done
 done
 
@@ -141,13 +141,13 @@ ok $? "attached: launches request events"
 goes_on
 before=$(events)
 goes_on
-ok $? "after xpuload has left, the program launches"
+ok $? "after xpuload has left, the program still launches kernels"
 is "$(events)" "$before" "after xpuload has left, no launch requests an event from the driver"
 verdict left >left.verdict
 recorded=$(sed -n 's/^launches \([0-9]*\) .*/\1/p' left.verdict)
 diag "$(cat left.verdict); launches with an event: $before"
 [ "${recorded:-0}" -gt 0 ] && [ "$recorded" -le "$before" ]
-ok $? "there are no more recorded launches than launches with an event"
+ok $? "some launches are recorded, and no more than have an event"
 kill $pid
 wait $pid 2>/dev/null
 done_testing

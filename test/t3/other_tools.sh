@@ -40,7 +40,7 @@ is "$(ask a "burst 100")" "burst 100" "shim awake: the target keeps running"
 leave two
 exact two 103 "shim awake: the recording is complete"
 
-# Another subscriber after the recording.
+# After the recording, another tool can subscribe.
 wait_released() {
 	[ "$(ask a subscribe)" = "subscribe 0" ]
 }
@@ -59,7 +59,7 @@ for how in "" activity; do
 		diag "$(cat own.log)"
 	cmp own.want own.out
 	ok $? \
-		"own_cupti $how: the program's profiler sees the same as without xpuload" ||
+		"own_cupti $how: the program's profiler sees the same results as without xpuload" ||
 		diag "$(cat own.out)"
 	like "$(cat own.log)" \
 		'^xpuload: warning: pid [0-9]+: the program uses CUPTI itself \(cupti[A-Za-z]+\): nothing is recorded until it releases CUPTI' \
@@ -131,7 +131,7 @@ finish b
 exact b 103 "with a library in CUDA_INJECTION64_PATH, the recording is complete"
 start_dormant c
 is "$(ask c "env SIM_INJECTED")" "env 1" \
-	"CUDA_INJECTION64_PATH, never attached: the library is called once"
+	"CUDA_INJECTION64_PATH, before xpuload attaches: the library is called once"
 attach six -p "$c_pid"
 awake six
 ask c "burst 100" >/dev/null

@@ -11,7 +11,7 @@ shapes=$XPU_BUILD/workload/shapes
 host=$(uname -n)
 RANK=3 xpuload -o 'run-%h-%q{RANK}-%p-100%%.data' sh -c 'echo $$ >pid; exec "$0" 300 1' \
 	"$shapes" >/dev/null 2>load.log
-is $? 0 "a rank: exit status 0" || diag "$(cat load.log)"
+is $? 0 "-o with a rank in the name: exit status 0" || diag "$(cat load.log)"
 name=run-$host-3-$(cat pid)-100%.data
 is "$(echo run-*)" "$name" \
 	"the file's name has host, variable, pid and a percent sign" || diag "$(cat load.log)"

@@ -24,10 +24,11 @@ keeps() {
 	echo "$none $mask $mask $mask $none 1"
 }
 none=0000000000000000
-# The capabilities DAC_OVERRIDE and FOWNER; DAC_READ_SEARCH; PERFMON, MKNOD and SYS_ADMIN.
+# Masks of capabilities: $files has DAC_OVERRIDE and FOWNER, $reads has DAC_READ_SEARCH, and
+# $counters has PERFMON, MKNOD and SYS_ADMIN.
 files=0xa reads=0x4 counters=0x4008200000
 
-# Programs in xpuload's directory. Each writes the capabilities that it is started with to a file.
+# Programs in xpuload's directory. Each program writes its initial capabilities to a file.
 mkdir -m 777 bin said
 cp "$XPULOAD" "$XPU_SHIM" bin
 for tool in xpumerge fold.sh xpuload-metrics; do
@@ -52,7 +53,7 @@ child_is_there() {
 	found=$(pgrep -P "$1" -x "$2")
 }
 
-# checks NAME KEPT: checks the capabilities that a program wrote when it was started
+# checks WHO NAME KEPT: checks the capabilities that the program NAME wrote when it was started
 checks() {
 	is "$(cat "said/$2" 2>/dev/null)" "$(keeps "$3")" \
 		"$1 has the right capabilities, and can gain no other capabilities"

@@ -104,7 +104,7 @@ wait $within
 like "$(cat all.log)" 'no CUDA or OpenCL launch was made while attached' \
 	"a process in a sibling pid namespace: -a does not record it"
 like "$(cat one.log)" 'no CUDA or OpenCL launch was made while attached' \
-	"a process in a sibling pid namespace: -p with the pid that it has there does not record it"
+	"a process in a sibling pid namespace: -p with its pid in that namespace does not record it"
 is "$(xpumerge -i cpu.data -f folded --unit samples -o - 2>/dev/null | grep -c '^exact;')" 0 \
 	"a process in a sibling pid namespace: --cpu-only does not record it"
 finish neighbour
@@ -151,7 +151,7 @@ else
 	skip "mount namespaces" "unshare -m is not allowed"
 fi
 
-# xpuload attaches from outside the program's pid namespace, by its pid outside.
+# xpuload runs outside the program's pid namespace, and attaches by the program's outer pid.
 start spaced unshare -pf --propagation unchanged --mount-proc env LD_PRELOAD="$XPU_SHIM" "$live" \
 	-s 1800
 inner=$(pgrep -P "$spaced_pid")

@@ -36,7 +36,7 @@ for how in "late 0" "late 4" "kineto 0" "kineto 4"; do
 			"$(cat "$name.$i.out" "$name.$i.log")"
 	done
 	is $failed 0 \
-		"$how: in each of $runs runs with xpuload the profiler sees the same memsets"
+		"$how: in $runs runs, xpuload does not change which memsets the profiler sees"
 	is "$(cat "$name".*.log | grep -c 'ERROR: \|runtime error: \|sim: ')" 0 \
 		"$how: no sanitizer and no simulated library reports an error"
 	like "$(cat "$name.1.log")" \
@@ -45,7 +45,7 @@ for how in "late 0" "late 4" "kineto 0" "kineto 4"; do
 	xpumerge -i "$name.1.data" -f folded --unit count -o "$name.folded" 2>"$name.mlog"
 	like "$(cat "$name.mlog")" \
 		'launches ([1-9][0-9]*) matched [1-9][0-9]* unmatched [0-9]+ lost 0' \
-		"$how: other work is recorded" || diag "$(cat "$name.mlog")"
+		"$how: work that was not profiled is recorded" || diag "$(cat "$name.mlog")"
 	unlike "$(cat "$name.folded")" ';profiled;.*\[GPU_Memset\]' \
 		"$how: work that the program profiled itself is not recorded"
 done

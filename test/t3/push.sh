@@ -70,9 +70,9 @@ has_all() {		# has_all KIND: tests whether the profiles of all files have arrive
 	cmp -s got want && [ -s want ]
 }
 
-# record NAME KIND OPTIONS...: records a program that launches three times. It waits for a profile
-# after each time, and for all profiles at the end. On a busy machine, files may be made faster than
-# they are merged; then the test tries again with longer intervals.
+# record NAME KIND OPTIONS...: records a program that launches three times. The test waits for a
+# profile after each time, and for all profiles at the end. On a busy machine, files may be made
+# faster than they are merged; then the test tries again with longer intervals.
 record() {
 	files=$1 push=$2
 	shift 2
@@ -226,7 +226,7 @@ is "$(echo xpu.data*)" "xpu.data*" "no receiver: no file is left"
 while read -r said options; do
 	# shellcheck disable=SC2086
 	xpuload $options touch ran >bad.log 2>&1
-	is "$? $(wc -l <bad.log)" "125 1" "$options: refused, with one line" ||
+	is "$? $(wc -l <bad.log)" "125 1" "$options: refused, with a message of one line" ||
 		diag "$(cat bad.log)"
 	like "$(cat bad.log)" "$said" "$options: the message says why"
 done <<'END'

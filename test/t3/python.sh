@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Python frames in call paths, from the target through the kernel to names: for two CPythons of this
-# machine, each launch's path equals the path that Python itself printed.
+# Python frames in call paths, from the recording to the names of the frames. With two CPythons of
+# this machine, each launch's path equals the path that Python itself printed.
 . "$XPU_SRC/test/lib/tap.sh"
 [ -z "$XPU_SAN" ] || skip_all "not with sanitizers in Python"
 need root bpf
@@ -82,7 +82,7 @@ like "$(cat run.folded)" 'Py_RunMain|Py_BytesMain' "--no-trim: the interpreter's
 unlike "$(cat run.folded)" '_PyEval_EvalFrameDefault' \
 	"--no-trim: the interpreter's evaluation loop is left out"
 like "$(folded --python-frames full)" ";$XPU_SRC/test/workload/py_stacks.py:simple:[0-9]+;" \
-	"--python-frames full: frames have the whole path"
+	"--python-frames full: frames have the whole path of the file"
 like "$(folded --python-frames no-line)" ';py_stacks.py:simple;py_stacks.py:launch;' \
 	"--python-frames no-line: frames have no line"
 # A kernel of the simulated device takes 4 us.
@@ -163,7 +163,7 @@ xpuload -q -o run.data --max-stack 127 "$first" deep.py "$library" 2>load.log
 like "$(folded)" ';\[truncated\];deep.py:<module>:9;(deep.py:deep:6;){40}' \
 	"a path cut by --max-stack has only complete Python frames"
 xpuload -q -o run.data "$first" deep.py "$library" 2>load.log
-unlike "$(folded)" 'truncated' "by default, a path of the same depth is not cut"
+unlike "$(folded)" 'truncated' "without --max-stack, a path of 80 recursive calls is not cut"
 
 xpuload --python maybe true 2>load.log
 is $? 125 "--python maybe: refused"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# %load_ext xpuload and %%xpuload: a cell is recorded, and its page is shown below it. In IPython if
-# it is installed, and with objects that replace IPython.
+# %load_ext xpuload and %%xpuload: a cell is recorded, and its page is shown below the cell. The
+# test runs in IPython if IPython is installed, and also with objects that replace IPython.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/python_package.sh"
 use_launches

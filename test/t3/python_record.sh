@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# xpuload.record() in a Python program without privileges: each launch that lies wholly inside a
-# block is recorded, and no launch that lies wholly outside. Launches come from 8 threads, with the
-# shim preloaded and loaded late, with shared memory and with BPF. Also decorators, schedules,
-# exceptions, forks, threads, and the end of the program inside a block.
+# xpuload.record() in a Python program without privileges. Each launch wholly inside a block is
+# recorded, and each launch wholly outside is not recorded. Launches come from 8 threads, with the
+# shim preloaded and loaded late, with shared memory and with BPF. The test also covers decorators,
+# schedules, exceptions, forks, threads, and the end of the program inside a block.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/python_package.sh"
 use_launches
@@ -38,9 +38,9 @@ import xpuload
 NR = int(sys.argv[1])
 EDGE, OUT = 2, 3			# launch sites: at the edge of a block, outside of blocks
 state, done = EDGE, False
-sure, unsure = {}, {}			# by site: launches in one state, and across its change
+sure, unsure = {}, {}			# launches by site; unsure: state changed during the launch
 lock = threading.Lock()
-last = [None] * 8			# by thread: the site of its last sure launch
+last = [None] * 8			# by thread: the site of its last launch in one state
 
 
 def work(nr):

@@ -105,7 +105,7 @@ print(sum(row.instances for row in r.kernels), len(r.nvtx_ranges), r.nvtx_ranges
 is "$(cat read.out)" "400 0 gpu_percent" "the installed package reads the recording" ||
 	diag "$(cat read.err)"
 
-# Each Python on this machine that the package supports. pip refuses an older one.
+# Each Python on this machine that the package supports. pip refuses an older Python.
 mkdir -p unpacked
 python3 -m zipfile -e "$wheel" unpacked
 sh "$XPU_SRC/test/workload/py_find.sh" every | while read -r version python rest; do

@@ -28,8 +28,8 @@ for how in bpf shm; do
 	# Without off-CPU times, the late path is the path of the launch that needed the data.
 	path=load_batch
 	[ $how = bpf ] || path='host.*forward'
-	# On a busy machine, other paths of the slow rank may take more time than the slow loader,
-	# so such a program is recorded again.
+	# On a busy machine, other paths of the slow rank may take more time than the slow loader.
+	# The program is then recorded again.
 	attempt=0
 	while
 		attempt=$((attempt + 1))
@@ -62,14 +62,14 @@ done
 
 # A nonblocking communicator: launches come from NCCL's own threads, and are in no range.
 xpuload --off-cpu -o own.data "$nccl" 3 20 1 nonblocking >out 2>load.log
-is $? 0 "not blocking: exit status 0" || diag "$(cat load.log)"
+is $? 0 "nonblocking communicator: exit status 0" || diag "$(cat load.log)"
 xpumerge ranks own.data --json >ranks.json 2>log
 is "ops $(account ops) paired $(account paired) kernels $(account own_threads)" \
 	"$(sed 's/ops \([0-9]*\) kernels/ops \1 paired \1 kernels/' out)" \
-	"not blocking: each operation is paired" ||
+	"nonblocking communicator: each operation is paired" ||
 	diag "$(xpumerge ranks own.data 2>&1 | head -n 20)"
 like "$(late_path own.data)" "^1,.*load_batch" \
-	"not blocking: the table begins with the late rank and its call path"
+	"nonblocking communicator: the table begins with the late rank and its call path"
 
 # Attaches to running ranks: their communicator was made before, and its end is recorded.
 LD_PRELOAD="$XPU_SHIM" "$nccl" 3 300 1 until go >out 2>ready &
@@ -88,9 +88,9 @@ ok "$(($(account paired) < 30))" \
 	diag "$(xpumerge ranks late.data 2>&1 | head -n 20)"
 # The end of the split communicator is not recorded.
 is "$(account ops)" "$(($(account paired) + $(account late) + $(account older)))" \
-	"attached: each operation counts as paired, as late, or as of an older communicator"
+	"attached: each operation is paired, late, or of an older communicator"
 is "$(account from_end)" "$(account paired)" \
-	"attached: all paired operations are counted from the end of the recording"
+	"attached: operations are paired by their numbers from the end of the recording"
 like "$(late_path late.data)" "^1,.*load_batch" \
 	"attached: the table begins with the late rank and its call path"
 done_testing

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# CPU samples of each program in the process tree, with user stacks and kernel stacks. Their number
-# matches the CPU time, with and without launches, and no loss is silent.
+# CPU samples of each program in the process tree, with user stacks and kernel stacks. The number of
+# samples matches the CPU time, with and without launches, and no loss is silent.
 # timing
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
@@ -49,7 +49,7 @@ steps=$(xpuload -o steps.data sh -c 'cat /proc/$PPID/fdinfo/*' 2>steps.log |
 [ "$steps" -lt 80000 ]
 ok $? "the verifier takes fewer than 80,000 steps: $steps"
 
-# Every way to use a CPU, each for an equal time, with frame pointers.
+# The program uses a CPU in each way for the same time. Stacks are unwound along frame pointers.
 record ways 999 --call-graph fp -- "$cpu" 200 user kernel threads=3 late rename fork exec user
 near "$(count ways.folded .)" $((us * 999 / 1000000)) 4 "the number of samples matches the CPU time"
 near "$(count ways.folded '^cpu;.*;main;(.*;)*call_user;burn_user$')" 200 8 \
@@ -71,7 +71,7 @@ if grep -q '^0*[1-9a-f][0-9a-f]* ' /proc/kallsyms; then
 fi
 unlike "$(cat ways.folded)" '^xpuload' "xpuload itself is not sampled before the exec"
 
-# Units: ns are the time that threads ran, by their own clocks.
+# Unit ns: the results are the time that threads ran, by the threads' CPU clocks.
 xpumerge -i ways.data -f folded --unit ns -o ways.ns 2>/dev/null
 ns=$(awk '{ n += $NF } END { print n }' ways.ns)
 awk -v ns="$ns" -v us="$us" 'BEGIN { d = ns / 1000 - us; exit !(d * d < us * us / 10000) }'
@@ -161,7 +161,7 @@ xpumerge -i default.data >default.txt 2>/dev/null
 like "$(cat default.txt)" '^CPU samples [0-9]+ lost 0$' \
 	"the summary of a recording without launches counts samples"
 unlike "$(cat default.txt)" 'launch|kernels' \
-	"the summary of a recording without launches has no launches"
+	"the summary of a recording without launches does not mention launches"
 
 # 64 threads on all CPUs: no sample is lost, and time off the CPU is not sampled.
 record many 999 -- "$cpu" 20 threads=64
@@ -185,9 +185,9 @@ is $? 1 "ring full: xpumerge reports an incomplete recording"
 like "$(cat small.mlog)" "^ +$lost CPU samples lost: ring buffer full" \
 	"ring full: xpumerge says how many samples are lost"
 
-# Attaches to a program without the shim, with its threads and later children. After the end of a
-# process is reported, the kernel still frees the memory of that process, under its name. This does
-# not count as another process.
+# Attaches to a program that lacks the shim. Threads and later children of the program are sampled,
+# too. After the end of a process is reported, the kernel still frees the memory of that process,
+# under the name of the process. This work does not count as another process.
 hz=999 before_ms=$(stolen_ms)
 mkfifo go
 "$cpu" 300 wait user fork user memory=400 <go >attached.us &
@@ -231,7 +231,7 @@ if [ -e "$XPU_SHIM" ]; then
 		"samples and launches: every launch is matched, under its own site"
 	xpumerge -i both.data -f folded --unit ns -o both.ns 2>/dev/null
 	[ "$(grep -vc '\[GPU_' both.ns)" -gt 10 ]
-	ok $? "with launches: samples are taken"
+	ok $? "samples and launches: CPU samples are taken"
 	xpumerge -i both.data --gpu-only -f folded --unit ns -o both.gpu 2>/dev/null
 	grep -E '\[GPU_(Kernel|Mem|Launch)' both.ns | cmp -s - both.gpu
 	ok $? "--gpu-only shows only the launches"

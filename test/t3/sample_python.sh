@@ -160,7 +160,7 @@ wait $loader
 is $? 0 "attached: exit status 0"
 wait $pid
 is "$(cat child)" "$nobody" \
-	"the child that looks for Python has no privileges, a system call filter and one socket"
+	"the child that looks for Python has a system call filter, one socket and no privileges"
 xpumerge -i running.data -f folded --unit samples -o py.folded 2>merge.log
 [ "$(count ';running.py:<module>:14;running.py:before:8;running.py:burn:')" -gt 50 ]
 ok $? "attached: Python's frames are found" || diag "$(tail -n 3 py.folded)"

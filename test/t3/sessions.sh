@@ -52,7 +52,7 @@ for suffix in folded html json txt; do
 	[ -s "g.$suffix" ]
 	ok $? "-o g.$suffix: the result is written"
 done
-is "$(ls g.*.data 2>/dev/null | wc -l)" 0 "-o with the name of a result leaves no recording"
+is "$(ls g.*.data 2>/dev/null | wc -l)" 0 "-o g.folded, g.html and so on: no recording is left"
 if [ -r /usr/share/perl5/Devel/NYTProf/flamegraph.pl ]; then
 	xpuload -q -o g.svg "$exact" -t 2 -n 1000 >/dev/null 2>log
 	is $? 0 "-o g.svg: exit status 0"

@@ -40,7 +40,7 @@ like "$(xpumerge -i ways.data --by shape 2>/dev/null)" \
 	'  k_shaped<<<10x2, 160, cluster 2>>> 16 registers, occupancy 94 %' \
 		"summary: a row shows its shape"
 is "$(xpumerge -i ways.data -f folded --unit count 2>/dev/null | wc -l)" 1 \
-	"without --by shape, all shapes are one line"
+	"folded, without --by shape: all shapes share one line"
 xpumerge -i ways.data -f chrome -o ways.json 2>/dev/null
 python3 - ways.json >got <<'END'
 import collections, json, sys
@@ -71,7 +71,8 @@ xpumerge -i one.data -f html -o one.html 2>/dev/null
 xpumerge -i ways.data -f html -o ways.html 2>/dev/null
 like "$(cat one.html)" '2, 32.{3,20}, 16 registers, 512 B shared, 0 B local, occupancy 50 %"' \
 	"html: a frame shows its shape"
-like "$(cat ways.html)" '"\(several shapes\)"' "html: a frame with several shapes says so"
+like "$(cat ways.html)" '"\(several shapes\)"' \
+	"html: a frame shows that its kernel has several shapes"
 # More shapes than the shim keeps: launches with further shapes lack only their shape.
 record many 20000 20000
 is "$(xpumerge -i many.data --csv --table kernels --by shape 2>/dev/null | wc -l)" 16386 \

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# If BPF is not permitted, launches come through shared memory: they are just as exact, and losses
-# are counted, too. Killing either side loses no more than with BPF. XPU_SHM_KILLS is the number of
-# kills of each kind.
+# If BPF is not permitted, launches come through shared memory. The launches are as exact as with
+# BPF, and losses are counted, too. Killing either side loses no more than with BPF. XPU_SHM_KILLS
+# is the number of kills of each kind.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root shim
@@ -46,7 +46,7 @@ like "$(tail -n 1 home/e.log)" \
 	'^xpuload: 160000 launches .* 160000 device records, 1 process; .*through shared memory; .*; lost 0$' \
 	"the summary says that launches come through shared memory"
 
-# A container's filter may even forbid perf events on one's own processes.
+# The system call filter of a container may even forbid a process to open perf events on itself.
 bare "$refuse" bpf perf -- "$inst" -o r.data "$exact" -t 4 -s 16 -n 20000 -d -m >out 2>home/r.log
 is $? 0 "bpf() and perf_event_open() are refused: exit status 0" || diag "$(cat home/r.log)"
 like "$(exact home/r 22500 \
@@ -76,7 +76,7 @@ if [ "$(cat /proc/sys/kernel/perf_event_paranoid 2>/dev/null || echo 9)" -le 2 ]
 			"CPU samples $how: samples are taken"
 		xpumerge -i home/p.data -f folded -o p.folded 2>p.mlog
 		like "$(cat p.folded)" '^cpu;.*main;call_user;burn_user[; ]' \
-			"CPU samples $how: a child is sampled, with names"
+			"CPU samples $how: a child's samples have function names"
 		like "$(cat p.folded)" ';burn_thread[; ]' "CPU samples $how: threads are sampled"
 	done
 else
@@ -184,7 +184,7 @@ for how in "unshare -ni" "unshare -n setpriv --reuid 65534 --clear-groups"; do
 	unlike "$(cat log)" 'made no CUDA or OpenCL launch' \
 		"$how: no message says that the target made no launches"
 done
-# Without perf events, xpuload cannot know whether such a process launched.
+# Without perf events, xpuload cannot know whether a process in other namespaces made launches.
 "$refuse" perf -- "$XPULOAD" --strict --transport shm -o no.data unshare -ni "$exact" \
 	-n 1000 >out 2>log
 is $? 125 "other namespaces, no perf events: --strict fails"
@@ -297,7 +297,7 @@ ok $? "a full ring: launches are lost"
 is $((got + dropped)) "$made" "a full ring: each lost launch is counted"
 like "$(cat full.err)" '[0-9] batches of device records \(ring full: try -m\)' \
 	"a full ring: lost batches are counted, too"
-unlike "$(cat full.err)" 'not received' "a full ring: no loss has another reason"
+unlike "$(cat full.err)" 'not received' "a full ring: no other reason for a loss is given"
 like "$(placed full)" ' wrong 0 ' "a full ring: each recorded launch is under its own site"
 
 # ---- kill -9
@@ -322,14 +322,14 @@ while [ $n -lt "$kills" ]; do
 	diag "status $status: $line; made $made, others begun and done ${11} ${12}"
 done
 is $bad 0 \
-	"the target is killed $kills times: each earlier launch is recorded, under its own site"
+	"$kills kills of the target: each launch before the kill is recorded, under its own site"
 
 # xpuload is killed: the target runs to its end, and the file can be read.
 bad=0 n=0
 while [ $n -lt "$kills" ]; do
 	n=$((n + 1))
 	rm -rf k.*
-	# shellcheck disable=SC2016 # in the other shell
+	# shellcheck disable=SC2016 # the recorded shell expands it
 	"$XPULOAD" --transport shm --gpu-only -o k.data sh \
 		-c ': >k.began; "$0" -t 4 -n 20000 >k.out; echo $? >k.status' "$exact" 2>k.log &
 	pid=$!

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # With shared memory: many processes start at once, and processes start and end while xpuload is
 # stopped. Each launch is recorded, or counted if it could not reach xpuload.
-# test/long/by_hand/shm_burst.sh runs this with 1,000 processes, five times, and 100 stops.
+# test/long/by_hand/shm_burst.sh runs this test with five rounds of 1,000 processes, and 100 stops.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root shim
@@ -86,7 +86,7 @@ exact home/p 10000 "50 processes, no perf events: every launch is matched, under
 late() {
 	late_name=$1
 	shift
-	# shellcheck disable=SC2016,SC2086 # in the other shell; words, or none
+	# shellcheck disable=SC2016,SC2086 # the inner shell expands it; several words, or none
 	"$refuse" perf -- "$XPULOAD" --strict --transport shm ${late_options:-} \
 		-o "$late_name.data" sh -c \
 		'kill -STOP $PPID; "$@"; kill -CONT $PPID; sleep 0.5' sh "$@" >out 2>log
@@ -125,7 +125,8 @@ if [ -z "${XPU_SAN:-}" ]; then
 		"a process that ended inside malloc(): the shim allocates nothing"
 fi
 
-# The kernel reports build-ids only for mapped files: the shim finds them in the process's memory.
+# The shim finds the build-ids in the process's memory, because the kernel reports build-ids only
+# for mapped files.
 ids=$(xpumerge dump ended.data |
 	sed -n 's/.* MMAP .* build_id=\([0-9a-f]*\) .*\/workload\/exact"$/\1/p' | sort -u)
 is "$ids" "$(readelf -n "$exact" | sed -n 's/.*Build ID: //p')" \
@@ -139,9 +140,9 @@ is "$(grep -v '\[no launch\]' killed.folded | grep -vc ';site_[a-z]*;')" 0 \
 # A library that is loaded later is reported within 100 ms, or counted.
 if command -v python3 >/dev/null && [ -e "$XPU_BUILD/workload/py_launch.so" ]; then
 	# later.py SECONDS WHAT: launches once and is killed. With "library" it launches SECONDS
-	# after it loaded py_launch.so, with "generated" after it generated code that launches, with
-	# "early" from code that it generated before cuInit. With "unloaded" it is not killed, but
-	# unloads the library and ends.
+	# after it loaded py_launch.so. With "generated" it launches SECONDS after it generated code
+	# that launches. With "early" it launches from code that it generated before cuInit. With
+	# "unloaded" it is not killed, but unloads the library and ends.
 	cat >later.py <<-'END'
 	import ctypes, mmap, os, sys, time
 	pc = os.uname().machine == "x86_64"
@@ -261,7 +262,7 @@ while [ $n -lt "$stops" ]; do
 		diag "$(cat "s$n.log")"
 done
 
-# Two images of one process have ended, one after the other, before xpuload reads about the first
+# Two images of one process end, one after the other, before xpuload reads anything about the first
 # image.
 cat >execs.sh <<-'END'
 	"$EXACT" -n 100

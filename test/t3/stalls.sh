@@ -108,7 +108,7 @@ for line in sys.stdin:
                                        re.findall(r"reason=2[02468] samples=(\d+)", line))
 print(len(took) > 1000, nr == took)' >got 2>&1
 	is "$(cat got)" "True True" \
-		"--stalls=exact, $name: each launch has as many samples as its duration in us"
+		"--stalls=exact, $name: each launch has one sample for each us of its duration"
 done
 
 # Source lines of a module that has a line table.
@@ -159,7 +159,8 @@ like "$(cat out)" "samples cover at least [0-9.]+ % of the kernels' time: " \
 like "$(cat merge.log)" '^ +[0-9]+ us of kernels without PC samples' \
 	"killed: the summary counts the time without samples"
 
-# Samples arrive some time after they are taken: here when nothing has run for a while.
+# Samples arrive some time after they are taken. Here the last samples arrive when nothing has
+# run for a while.
 for how in late later; do
 	export XPU_SIM_PC=$how
 	start $how xpuload --stalls -o $how.data "$live" -t 1
@@ -176,7 +177,7 @@ unset XPU_SIM_PC
 like "$(xpumerge -i late.data 2>/dev/null)" 'stalls: ([1-9][0-9]*) samples of kernels: \1 of one' \
 	"attached late: each sample belongs to one launch path"
 
-# A second context on a GPU is not sampled while the first context is, because CUPTI would fail.
+# While the first context of a GPU is sampled, a second context is not sampled: CUPTI would fail.
 xpuload --stalls -o context.data "$XPU_BUILD/workload/ends" context >/dev/null 2>load.log
 is $? 0 "two contexts: exit status 0" || diag "$(cat load.log)"
 like "$(cat load.log)" 'stall reasons are recorded only for the first context of GPU 0' \
@@ -226,10 +227,11 @@ like "$(cat source.log)" '^xpumerge: --source: src/one/inlined.cu is newer than 
 	"--source: a message says that the file is newer than the recording"
 touch -d 2020-01-01 src/one/inlined.cu
 texts src/one:src >/dev/null
-is "$(grep -c -- --source source.log)" 0 "--source: a file that is found twice counts once"
+is "$(grep -c -- --source source.log)" 0 "--source: a file that is found twice is counted once"
 cp src/one/inlined.cu src/two
 is "$(texts src | wc -l)" 3 "--source: two equal files count as one file"
-is "$(grep -c -- --source source.log)" 0 "--source: the age of the oldest equal file counts"
+is "$(grep -c -- --source source.log)" 0 \
+	"--source: no message if the older of two equal files is older than the recording"
 tr p q <src/one/inlined.cu >src/two/inlined.cu
 is "$(texts src | tr -d '\n')" "" "--source: two different files have one name: no text is shown"
 like "$(cat source.log)" \
@@ -239,7 +241,7 @@ echo "one line" >src/two/inlined.cu
 is "$(texts src/two | tr -d '\n')" "" "--source: a file that is too short has no text"
 texts none >/dev/null
 like "$(cat source.log)" '--source: cannot read none: No such file' \
-	"--source: a directory that does not exist is named"
+	"--source: a message names a directory that does not exist"
 like "$(cat source.log)" \
 	'--source: no file below none has the name of a recorded source file, such as inlined.cu$' \
 	"--source: a message says that no file was found"
@@ -274,7 +276,7 @@ like "$(xpumerge -i refused.data 2>/dev/null)" 'stalls: [1-9]' \
 XPU_SIM_PC=full
 record full -n 20000 -p 20000
 like "$(cat merge.log)" "times? the GPU's memory for PC samples was full" \
-	"the hardware's buffer is full: a message counts how often"
+	"the hardware's buffer is full: a message says how often it was full"
 XPU_SIM_PC=unsupported
 record unsupported -n 4000
 like "$(cat load.log)" 'no stall reasons are recorded: cuptiPCSamplingEnable' \
@@ -289,8 +291,8 @@ like "$(cat load.log)" 'no stall reasons are recorded: CUPTI before 12.8' \
 	"an older CUPTI: a message says that CUPTI is too old"
 unset XPU_SIM_CUPTI_VERSION
 
-# A GPU has one sampler. CUPTI lets a second sampler start, but then reports nothing to either: the
-# shim therefore does not start a second one.
+# A GPU has one sampler. CUPTI lets a second sampler start, but then gives neither sampler any data.
+# Therefore the shim does not start a second sampler.
 start first xpuload --stalls -o first.data "$live" -t 1
 ask first "burst 100" >/dev/null
 record second -n 4000
@@ -300,10 +302,10 @@ is "$(xpumerge -i second.data 2>/dev/null | grep -c '^stalls: [0-9]* samples')" 
 	"a second process on a GPU has no samples"
 finish first
 like "$(xpumerge -i first.data 2>/dev/null)" 'stalls: [1-9][0-9]* samples' \
-	"a second process on a GPU: the first process has its samples"
+	"a second process on a GPU: the recording of the first process has samples"
 record third -n 4000
 is "$(grep -c warning load.log)" 0 \
-	"a third process, after the end of the first, has its samples" || diag "$(cat load.log)"
+	"a process starts after the first has ended: no warning" || diag "$(cat load.log)"
 XPU_SIM_PM=busy
 export XPU_SIM_PM
 record busy -n 4000

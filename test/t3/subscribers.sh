@@ -82,7 +82,7 @@ for i in 1 2 3; do
 		"other threads launch, $i: all memsets of the first thread are recorded"
 done
 
-# CUPTI of 13.0 to 13.2 has one subscriber.
+# CUPTI 13.0 to 13.2 allows only one subscriber.
 XPU_SIM_CUPTI_VERSION=130200
 "$program" first >old.out
 is "$? $(grep -c 'error' old.out)" "1 1" "CUPTI before 13.3 refuses a second subscriber"

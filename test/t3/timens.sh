@@ -14,7 +14,7 @@ back=-$(awk '{ print int($1 / 2) }' /proc/uptime)
 [ "$back" -lt -120 ] ||
 	diag "NOT RUN: clocks that are set back: the machine has run for less than 4 minutes"
 
-# Prints the number of processes and kernels, and whether the whole recording is within a minute.
+# Prints the number of processes and kernels, and whether all events are within one minute.
 cat >times.py <<'END'
 import json, sys
 events = [e for e in json.load(open(sys.argv[1]))["traceEvents"] if e["ph"] == "X"]

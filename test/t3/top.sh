@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# xpuload top: each interval's work is shown exactly once. On a terminal: its keys, the terminal's
-# size, and how it ends.
+# xpuload top: each interval's work is shown exactly once. On a terminal, the test checks the keys
+# of xpuload top, the size of the terminal, and how xpuload top ends.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 . "$XPU_SRC/test/lib/live_checks.sh"

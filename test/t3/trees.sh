@@ -88,8 +88,8 @@ finish e
 finish f
 
 # Two trees at once. A child counts as one process even if both its pid and its parent's pid are
-# given. By name: the parent and its children have the name, so each child is found by name and as a
-# child. By cgroup: the cgroup is empty at first, or has the name of a container.
+# given. By name: the parent and its children have the name, so each child is found twice: by its
+# name, and as a child. By cgroup: the cgroup is empty at first, or has the name of a container.
 cp "$family" "$$ family of b"
 start_family b -w 2
 start c env LD_PRELOAD="$XPU_SHIM" "./$$ family of b" -w 2

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Call chains from the target's own unwinder, through the kernel, to names. Compares them with the
-# expected chains, and checks the result if no chain can be found.
+# Follows call chains from the target's own unwinder through the kernel to names. Compares these
+# chains with the expected chains, and checks the result if no chain can be found.
 . "$XPU_SRC/test/lib/tap.sh"
 [ -z "$XPU_SAN" ] || skip_all "not with sanitizers: their own frames are in the way"
 need root bpf
@@ -80,14 +80,14 @@ expect "generated code without frame pointers" trampoline <<-'END'
 
 record "$stacks" recursion
 is $? 0 "recursion: exit status 0"
-is "$(grep -o 'recurse(int)' run.folded | wc -l)" 200 "recursion: the stack is 200 deep"
+is "$(grep -o 'recurse(int)' run.folded | wc -l)" 200 "recursion: recurse() has 200 frames"
 unlike "$(cat run.folded)" truncated "recursion: the stack is complete"
 record --max-stack 40 "$stacks" recursion
 like "$(cat run.folded)" '^stacks;\[truncated\];recurse\(int\);recurse' \
 	"--max-stack 40: the stack is marked as cut"
 
 out=$(timeout 300 "$XPULOAD" -q -o run.data "$stacks" loader 2>load.log)
-is $? 0 "launches in constructors while other threads load and unload: no deadlock"
+is $? 0 "launches in constructors while other threads load and unload libraries: no deadlock"
 is "$out" "" \
 	"launches in constructors while other threads load and unload: nothing is printed on stdout"
 xpumerge -i run.data -f text >run.txt 2>merge.log
@@ -122,10 +122,10 @@ if ${CC:-gcc} -shared -fPIC -o old.so "$XPU_SRC/test/lib/nowhere.c" 2>cc.log &&
 	done
 	timeout 300 "$XPULOAD" -q -o run.data env LD_PRELOAD="$XPU_SHIM:$PWD/old.so" "$stacks" \
 		loader 2>load.log
-	is $? 0 "launches while other threads load and unload, on an old C library: no deadlock"
+	is $? 0 "launches during dlopen(), on an old C library: no deadlock"
 	xpumerge -i run.data -f text >run.txt 2>merge.log
 	like "$(cat run.txt)" 'of 820 launches 820 unwound in the process' \
-		"launches while other threads load and unload, on an old C library: all 820 launches have call chains"
+		"launches during dlopen(), on an old C library: all 820 launches have call chains"
 
 	for how in auto dwarf; do
 		record --call-graph $how env LD_PRELOAD="$XPU_SHIM:$PWD/unknown.so" "$stacks" \

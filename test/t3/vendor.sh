@@ -41,7 +41,7 @@ like "$(cat us.folded)" 'wait_for;toy_wait;\[GPU_Wait\]' "waits are under the ca
 
 run exact 16008 shm --transport shm
 
-# Two APIs in one process, with equal numbers of launches, streams, contexts and devices.
+# One process uses two APIs. Their launches, streams, contexts and devices have the same numbers.
 collisions() {		# collisions DATA: prints how many launch numbers both APIs have used
 	xpumerge dump "$1" | perl -ne '
 		my ($id) = /\bKERNEL\b.* correlation_id=(\d+)/ or next;

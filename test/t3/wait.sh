@@ -18,8 +18,9 @@ run() {			# run NAME ARGS...: records and merges
 	like "$(cat merge.log)" ' unmatched 0 lost 0$' "$name: nothing is lost"
 }
 
-# most NAME N REGEX TEXT: checks that the wait lasts at least 90 % of the time that the work still
-# takes when the waiting call begins, and not longer than the phase. The work takes 100 ms.
+# most NAME N REGEX TEXT: checks the duration of the wait for work that takes 100 ms. When the
+# waiting call begins, a part of this time is left. The wait lasts at least 90 % of that part, and
+# not longer than the phase.
 most() {
 	perl -e '
 		my ($name, $n, $regex) = @ARGV;
@@ -51,7 +52,7 @@ most event 1 'cudaEventSynchronize;\[GPU_Wait\]k_work1' \
 run context -t 2 -w context
 most context 0 'cudaDeviceSynchronize;\[GPU_Wait\].*' "the thread waits for all running work"
 like "$(cat context.folded)" '^.waits.;shares-0;.*cudaDeviceSynchronize;\[GPU_Wait\]k_work1' \
-	"context: one thread waits for the kernel of the other thread, too"
+	"context: a thread also waits for the kernel of the other thread"
 
 run copy -t 1 -w copy
 most copy 0 'cudaMemcpy;\[GPU_Wait\]k_work0' "the thread waits for the kernel before the copy"
@@ -76,7 +77,7 @@ is "$(xpumerge -i stream.data --waits -f folded --tid 1 2>/dev/null | wc -l)" 0 
 # The time of a thread that spins while it waits does not also count as CPU time.
 xpumerge -i stream.data --waits -f folded --unit ns -o cpu.folded 2>/dev/null
 unlike "$(cat cpu.folded)" 'cudaStreamSynchronize(;[^[][^;]*)* [0-9]*$' \
-	"samples in waits count as waiting"
+	"CPU samples of a waiting thread are not counted as CPU time"
 
 xpuload --gpu-only -o only.data "$XPU_BUILD/workload/shares" -s 0.1 -t 2 >/dev/null 2>load.log
 is $? 0 "--gpu-only: exit status 0"

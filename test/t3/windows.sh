@@ -21,7 +21,7 @@ is "$(xpumerge -i run.data --table threads --csv --limit 0 2>/dev/null | awk -F,
 	END { print (NR > 9), wrong + 0 }')" "1 0" \
 	"CPU time and off-CPU time of each thread add up to its lifetime"
 
-# A sleep that goes on at the end of the recording counts up to the end.
+# A sleep that goes on at the end of the recording is counted up to this end.
 "$XPU_BUILD/workload/blocks" 12 >/dev/null &
 blocks=$!
 xpuload -q --cpu-only --off-cpu --duration 4 -p $blocks -o cut.data 2>load.log
@@ -39,7 +39,7 @@ long_ms() {		# long_ms OPTION...
 }
 before=$(awk -v e="$end" 'BEGIN { printf "%.6f\n", e - 0.1 }')
 is "$(long_ms --from "$before" --to "$end")" 100 \
-	"a sleep that goes on at the end of the recording counts in the last 100 ms"
+	"a sleep that goes on at the end of the recording fills the last 100 ms"
 is "$(long_ms --from "$before")" 100 \
 	"a sleep that goes on at the end of the recording counts only up to that end"
 done_testing

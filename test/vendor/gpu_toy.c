@@ -29,7 +29,7 @@ struct done {
 static struct done *_Atomic dones;	/* most recent one first */
 static atomic_uint nr_launched, nr_done, nr_lost;
 static int64_t shift_ns;		/* added to the runtime's timestamps */
-static __thread uint64_t begun;		/* the word of launch.h; calls do not nest */
+static __thread uint64_t begun;		/* @start of launch__entered(); calls do not nest */
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 

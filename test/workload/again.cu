@@ -6,8 +6,8 @@
  *	again [-s SECONDS] [-t THREADS] [-w MS] [-k KIND]
  *
  * Starts THREADS threads of each KIND. Each thread calls a function for its KIND, which launches
- * some short kernels and then one of at most MS ms. Then it waits for the last kernel in a call for
- * its KIND.
+ * some short kernels and then a kernel of at most MS ms. Then the thread waits for the last kernel,
+ * in a call for its KIND.
  */
 #include <cuda_runtime.h>
 #include <dlfcn.h>

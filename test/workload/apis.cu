@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * apis.cu - every call that makes a device work, each from its own function
+ * apis.cu - makes every call that starts device work, each call in its own function
  *
  *	apis [-n ROUNDS] [-d]
  *
- * A round makes each call once; there are ROUNDS rounds. For launches, only site_NAME launches
- * kernel_NAME. For copies and sets, only site_NAME makes them, with a number of bytes that no other
- * site has. For each copy or set the program prints "apis: NAME API KIND BYTES", for launches
- * "apis: NAME API kernel". Graphs are captured and built in other functions: kernel_NAME still
- * belongs to site_NAME, because capture_site_NAME is not a site. Without -d, a second device is
- * used if the machine has one.
+ * A round makes each call once; there are ROUNDS rounds. Only site_NAME launches kernel_NAME. A
+ * site that copies or sets memory uses a number of bytes that no other site uses. For each copy or
+ * set the program prints "apis: NAME API KIND BYTES", for launches "apis: NAME API kernel". Graphs
+ * are captured and built in other functions: kernel_NAME still belongs to site_NAME, because
+ * capture_site_NAME is not a site. Without -d, a second device is used if the machine has one.
  */
 #include <cuda.h>
 #include <string.h>
@@ -243,8 +242,8 @@ GRAPH_SITE(dgraph_pt, "cuGraphLaunch",
 /* ---- copies and sets ------------------------------------------------------------------------- */
 
 /*
- * A site that makes a copy or set. Its body can use the variables bytes, a number of bytes that no
- * other site has, and at, the device's address as the driver's type.
+ * A site that makes a copy or set. @body can use two variables: @bytes is a number of bytes that no
+ * other site has, and @at is the address of the device memory as the driver's type.
  */
 #define MEMORY_SITE(name, api, kind, body)					\
 	extern "C" NOINLINE void site_##name(void)				\

@@ -22,7 +22,7 @@
 /* Continues after an instruction of ASSEMBLY_TRAPS that has trapped. */
 #define ASSEMBLY_SKIP_TRAP(uc)	((uc)->uc_mcontext.gregs[REG_RIP] += 2)
 
-/* traps(): traps at its first instruction and at each later one. */
+/* traps(): has a trap before each of its instructions. */
 #define ASSEMBLY_TRAPS								\
 	".text\n"								\
 	".type traps, %function\n"						\
@@ -107,8 +107,8 @@
 	"	.cfi_endproc\n"
 
 /*
- * Code as a JIT compiler makes it, f(g): with a frame pointer, and with more instructions after the
- * call of g().
+ * The code of a function f(g), as a JIT compiler makes it: with a frame pointer, and with more
+ * instructions after the call of g().
  */
 static const unsigned char code_framed[] = {
 	0x55,				/* push %rbp */
@@ -124,8 +124,7 @@ static const unsigned char code_framed[] = {
 };
 
 /*
- * Code as in Python's perf trampoline: without a frame pointer, and it returns right after the
- * call.
+ * Code as in Python's perf trampoline: it has no frame pointer, and returns right after the call.
  */
 static const unsigned char code_trampoline[] = {
 	0xf3, 0x0f, 0x1e, 0xfa,		/* endbr64 */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * blocks.c - threads that block all the time, and print when they did
+ * blocks.c - threads that block all the time, and print when they were blocked
  *
  *	blocks SECONDS		prints a line for each wait, in ns: NAME BEGIN END CPU
  *

@@ -32,7 +32,8 @@ static cl_context cl_ctx;
 static cl_program cl_prog;
 
 /*
- * Builds kernel_00 to kernel_15, each of which adds to each element of a buffer, and plain.
+ * Builds the kernels plain and kernel_00 to kernel_15. Each kernel adds a number to each element of
+ * a buffer.
  */
 static void cl_begin(void)
 {

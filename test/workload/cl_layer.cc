@@ -2,9 +2,9 @@
 /*
  * cl_layer - an OpenCL layer that passes each kernel on
  *
- * With CL_LAYER_TIMER, it has the function clGetDeviceAndHostTimer(), which PoCL 3.1 lacks; its
- * clock is the one that PoCL's events use. The first 16 bytes of the file CL_LAYER_COUNTS are the
- * number of kernels, and the number of kernels that were enqueued with an event.
+ * With CL_LAYER_TIMER, the layer has the function clGetDeviceAndHostTimer(), which PoCL 3.1 lacks.
+ * The function uses the clock of PoCL's events. The first 16 bytes of the file CL_LAYER_COUNTS are
+ * the number of kernels, and the number of kernels that were enqueued with an event.
  */
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>

@@ -505,7 +505,7 @@ static __attribute__((noinline)) void inside(void)
 	nr_done++;
 }
 
-/* Allocates a buffer that lives for 3 s, and another one every 100 ms. */
+/* Keeps one buffer for 3 s, and allocates and releases a further buffer every 100 ms. */
 static void steady(void)
 {
 	cl_mem kept = make_two();

@@ -4,7 +4,8 @@
  *
  *	confine COMMAND [ARG]...
  *
- * A system call filter answers both with EPERM, as the default filter of Docker and Podman does.
+ * A system call filter answers both calls with EPERM, as the default filter of Docker and Podman
+ * does.
  */
 #include <errno.h>
 #include <linux/filter.h>

@@ -327,8 +327,8 @@ static void library_path(const char *program, char path[4096])
 }
 
 /*
- * release() is registered before the shim's exit handler, so it runs later; then the constructor
- * returns.
+ * release() is registered before the shim's exit handler, so it runs after that handler. Then the
+ * library's constructor returns.
  */
 static void exit_beside(char *path)
 {

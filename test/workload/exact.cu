@@ -178,7 +178,7 @@ static void launch_one(struct worker *w, long i)
 	}
 }
 
-/* Sleeps until a thread, at its share of the rate, may have made @nr launches since @start. */
+/* Sleeps until the thread's share of the rate allows @nr launches since @start. */
 static void pace(const struct timespec *start, long nr)
 {
 	uint64_t ns = (uint64_t)start->tv_nsec +

@@ -31,8 +31,8 @@ KERNEL(k_work)
 
 struct child {
 	pid_t pid;
-	int fd;				/* the child reads the number of launches from it, and ends
-					 * when it is closed */
+	int fd;				/* the child reads numbers of launches from this pipe, and
+					 * ends when the pipe is closed */
 };
 
 static struct child children[MAX_WORKERS];

@@ -6,8 +6,9 @@
  *
  * The process forks before it uses CUDA, and parent and child launch at the same time. Then the
  * parent execs itself: a third image, with the parent's pid, launches again. The IDs of all three
- * images start at the same number, so joining by pid and ID alone would mix them up. k_parent,
- * k_child and k_again belong to the function and the process image of that name.
+ * images start at the same number, so joining by pid and ID alone would mix them up. Each image
+ * launches its own kernel from its own function: k_parent from parent(), k_child from child(), and
+ * k_again from again().
  */
 #include <string.h>
 #include <sys/wait.h>

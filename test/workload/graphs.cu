@@ -12,7 +12,7 @@
  *	built		built_one, then built_two
  *	cloned		the nodes of built, by cudaGraphClone
  *	nested		outer, then a child graph of inner_one and inner_two
- *	updated		k_after, by which cudaGraphExecUpdate has replaced k_before
+ *	updated		k_after: cudaGraphExecUpdate has replaced k_before
  *	changed		k_changed, whose time cudaGraphExecKernelNodeSetParams has set to 9 us
  *	again		again_one: captured again for each launch, as some frameworks do,
  *			instantiated before the launch and destroyed after it

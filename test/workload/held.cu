@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * held.cu - memory that CUDA holds without one call for each piece: in pools, in graphs, in a
- * context
+ * held.cu - memory that CUDA itself holds: in pools, in graphs, in a context
  *
  * Allocates memory, and waits one second, in which a profiler can query CUDA. Prints CUDA's own
  * figures:
@@ -11,10 +10,10 @@
  *	graphs BYTES		memory of graph nodes
  *	used BYTES		device memory that is in use by any process
  *
- * held_pool() and held_device() allocate memory; held_captured() allocates it in a captured graph,
- * held_node() by a graph node. With an argument, the program then asks for too much memory, which
- * makes CUDA take back unused memory of pools, and prints the figures again. With a second
- * argument, it waits for a line before that.
+ * held_pool() and held_device() allocate memory. held_captured() allocates memory in a captured
+ * graph, and held_node() with a graph node. With an argument, the program then asks for too much
+ * memory, which makes CUDA take back unused memory of pools, and prints the figures again. With a
+ * second argument, the program waits for a line of input before it asks for too much memory.
  */
 #include <cuda.h>
 #include <cuda_runtime.h>

@@ -130,8 +130,8 @@ static uint64_t odd_value(struct prng *r)
 }
 
 /*
- * Return: an address to read from. Most are mapped; others are cut off by the end of a page,
- * misaligned, unmapped, or in the kernel.
+ * Return: an address to read from. Most of these addresses are mapped. The data at other addresses
+ * is cut off by the end of a page, misaligned, unmapped, or in the kernel.
  */
 static void *place(struct prng *r, size_t bytes)
 {
@@ -299,7 +299,10 @@ static void send_batch(struct prng *r)
 		call_site(r, 4, at, size, size <= 960 ? 1024 : size <= 16300 ? 16384 : 65536);
 }
 
-/* Sends Python frames in which each pointer that an unwinder follows leads back to its start. */
+/*
+ * Sends a PYTHON record that makes an unwinder go in circles: most pointers lead back to the start
+ * of one page.
+ */
 static void send_python(struct prng *r)
 {
 	struct xpu_record_python p = {
@@ -547,7 +550,7 @@ static void *worker(void *arg)
 	return NULL;
 }
 
-/* Changes the data of the other threads while they are read. */
+/* Changes the data of the other threads while these data are read. */
 static void *scribbler(void *arg)
 {
 	struct prng r = { (uintptr_t)arg };

@@ -4,8 +4,9 @@
  *
  *	jit HOW
  *
- * The function "first" calls site_first 100 times. Then, unless HOW is "plain", "second" calls
- * site_second as often, and the program ends:
+ * The function "first" calls site_first 100 times. If HOW is "plain", the program then ends.
+ * Otherwise the function "second" calls site_second 100 times before the end, and HOW says where
+ * "second" is:
  *
  *	moved		second is in another mapping
  *	replaced	second is at the address of first

@@ -25,7 +25,8 @@
  * with the host.
  *
  *	-p	pauses between steps
- *	-s	a step frees its memory, and the next step gets it again in another site
+ *	-s	each step frees its memory, and the next step allocates the same memory from
+ *		another site
  */
 #include <cuda_runtime.h>
 #include <dlfcn.h>
@@ -44,7 +45,7 @@
 #define MB		((size_t)1 << 20)
 #define CPU		UINT32_MAX
 
-/* CUPTI's numbers, and MOVES, the program's own count. */
+/* The numbers of CUPTI's counters, and MOVES, which only the program counts */
 enum { TO_GPU = 1, TO_HOST = 2, CPU_FAULT = 3, GPU_FAULTS = 4, THRASHING = 5, MOVES = 6, NR_WHATS };
 
 struct migration {		/* struct sim_migration of test/sim/sim.h */
@@ -57,11 +58,11 @@ struct piece {
 	size_t bytes;
 	int site;
 	int value;			/* value of each byte that is touched */
-	int on_host;			/* the host has used it: its pages can move to the GPU */
+	int on_host;			/* the host has used the piece: pages can move to the GPU */
 };
 
 static void (*sim_migrate_at)(const struct migration *m);
-static uint64_t truth[NR_SITES + 2][NR_WHATS];	/* on a real GPU: the least values */
+static uint64_t truth[NR_SITES + 2][NR_WHATS];	/* on a real GPU: the minimum of each value */
 static long nr_steps = 40, pause_ms;
 static uint64_t seed = 1;
 

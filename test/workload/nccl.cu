@@ -96,7 +96,7 @@ static struct shared {
 	pthread_barrier_t barrier;
 	int nr_steps;
 } *shared;
-static const char *until;		/* the file of "until" */
+static const char *until;		/* the argument FILE of "until"; or NULL */
 static int nr_ranks, rank_nr, slow;
 static bool blocking = true;
 static pthread_t launcher;
@@ -269,7 +269,7 @@ static NOINLINE void ring(void)
 	finish_call();
 }
 
-/* Runs a ring in the communicator that was split off. Each message has another size. */
+/* Runs a ring in the communicator that was split off. Each message has a different size. */
 static NOINLINE void split_ring(void)
 {
 	int rank = nr_ranks - 1 - rank_nr;
@@ -299,7 +299,7 @@ static NOINLINE void forward(void)
 	NO_TAIL_CALL();
 }
 
-/* The first rank decides on the last step, before the other ranks can reach it. */
+/* The first rank chooses which step is the last, before the other ranks can reach that step. */
 static void look_for_end(int step, int nr_steps)
 {
 	if (!until || rank_nr)

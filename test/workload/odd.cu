@@ -283,8 +283,8 @@ static void how_crowd(void)
 }
 
 /*
- * Coroutines: each has a stack of another size. Two threads resume it in turn, and then its stack
- * is unmapped.
+ * Coroutines: each has a stack of a different size. Two threads resume a coroutine in turn, and
+ * then its stack is unmapped.
  */
 struct coroutine {
 	ucontext_t context, caller;
@@ -482,8 +482,8 @@ static void how_sigwait(void)
 	start();
 	thread = thread_new(taker_main, &nr_taken);
 	for (int i = 0; i < 20; i++) {
-		kill(getpid(), SIGUSR1);	/* sent to the process, so another thread could get
-						 * it */
+		kill(getpid(), SIGUSR1);	/* the signal is sent to the process, so another
+						 * thread could get the signal */
 		while (__atomic_load_n(&nr_taken, __ATOMIC_ACQUIRE) <= i)
 			wait_ms(1);
 	}
@@ -901,8 +901,8 @@ static void how_main_exits(void)
 }
 
 /*
- * A signal to the process goes to any thread that does not block it. That must be one of the
- * program's threads.
+ * A signal that is sent to the process goes to some thread that does not block this signal. The
+ * thread must be one of the program's threads.
  */
 static volatile int wrong_thread;
 static pthread_t right_thread;

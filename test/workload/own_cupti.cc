@@ -114,8 +114,8 @@ static __attribute__((noinline)) void before(void)
 static __attribute__((noinline)) void after(void)
 {
 	set_all();
-	__asm__ volatile("nop");	/* keeps the compiler from merging this function with the
-					 * other one */
+	__asm__ volatile("nop");	/* keeps the compiler from merging this function with
+					 * before() */
 }
 
 int main(int argc, char **argv)

@@ -153,7 +153,7 @@ static void CUPTIAPI completed(CUcontext context, uint32_t stream, uint8_t *buff
 	pthread_mutex_unlock(&lock);
 }
 
-/* Flushes and reads as Kineto does. */
+/* Flushes and reads CUPTI's buffers as Kineto does. */
 static void collect(void)
 {
 	uint8_t value = 0;
@@ -178,7 +178,7 @@ static void collect(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* A clock that is neither the shim's nor CUPTI's own. The simulated CUPTI supports only ns. */
+/* A clock that neither the shim nor CUPTI uses. The simulated CUPTI supports only ns. */
 static uint64_t CUPTIAPI odd_ns(void)
 {
 	struct timespec ts;
@@ -228,8 +228,8 @@ static __attribute__((noinline)) void between(cudaStream_t stream)
 static __attribute__((noinline)) void profiled(cudaStream_t stream)
 {
 	set_all(stream);
-	__asm__ volatile("nop");	/* keeps the compiler from merging this function with the
-					 * other one */
+	__asm__ volatile("nop");	/* keeps the compiler from merging this function with
+					 * between() */
 }
 
 static void *find(void *library, const char *name)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * parts - does the same work in each run, in functions with known shares of it; prints its CPU time
- * in us
+ * parts - does the same work in each run, in functions that have known shares of the work; prints
+ * the program's CPU time in us
  *
  * It has twenty functions; the n-th runs n times as long as the first. Each is called many times,
  * so that no sampling clock is in phase with it. Part of the work is system calls.

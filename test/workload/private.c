@@ -9,8 +9,8 @@
  *	wait		waits until it is killed
  *	exec PROGRAM	execs PROGRAM MS DROW, with the steps that follow
  *
- * The word is DROW backward, so that no other process has it in memory by accident, except the
- * program that searches for it. It prints "ready" before it waits.
+ * The word is DROW backward. So no other process has the word in memory by accident, except the
+ * program that searches for the word. The program "private" prints "ready" before it waits.
  */
 #include <err.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # py_find.sh [every|two]: prints the CPythons 3.8 to 3.13 on this machine, one per line:
 #
-#	VERSION EXECUTABLE PREFIX LIBPYTHON, or - for a missing one
+#	VERSION EXECUTABLE PREFIX LIBPYTHON (- if there is no LIBPYTHON)
 #
 # For each release: one CPython that is entirely in its executable, and one that is in a shared
 # library. XPU_TEST_PYTHONS names other executables.

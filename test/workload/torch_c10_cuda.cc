@@ -3,10 +3,10 @@
  * torch_c10_cuda.cc - replaces PyTorch's libc10_cuda.so: an allocator that cuts blocks from
  * segments
  *
- * Like PyTorch's allocator, it rounds sizes up to 512 bytes. It gets segments from cudaMalloc(),
- * which have 2 MB, 20 MB or as much as a large block needs. If it is expandable, it instead maps
- * physical memory in pieces of 2 MB, which follow its earlier memory. It reports each block while
- * it holds its lock.
+ * Like PyTorch's allocator, it rounds sizes up to 512 bytes. It calls cudaMalloc() for segments of
+ * 2 MB, of 20 MB, or as large as a large block. If the allocator is expandable, it instead maps
+ * physical memory in pieces of 2 MB, right after its earlier memory. The allocator holds its lock
+ * while it reports a block.
  */
 #include <cstddef>
 #include <cstdint>

@@ -16,8 +16,8 @@
 #define NR_SHAPE	128		/* bins of the distribution of distances */
 #define SHAPE_STACKS	16384		/* number of stacks that suffice to learn the shape */
 #define NOISE		0.05		/* assumed share of stacks without a launch */
-#define BAND		8		/* number of launches on either side of a stack that may own
-					 * the stack */
+#define BAND		8		/* a stack may belong to one of this many launches on either
+					 * side */
 #define BAND_MAX	64		/* limit of BAND where launches are denser than the mean */
 #define NR_EDGES	24		/* a stack has edges to at most this many launches on either
 					 * side */
@@ -33,10 +33,11 @@
 #define FAR_LAUNCHES	256		/* maximum number of launches to consider for a stack
 					 * without a launch near it */
 #define NR_DOUBTS	84		/* number of doubt steps, from a probability of 1 to 1e-9 */
-#define FAR_JITTERS	32		/* a stack farther than this from all calls has no call */
+#define FAR_JITTERS	32		/* a stack that is more jitters than this away from all
+					 * calls matches no call */
 #define DRIFT_FAR	50e-6		/* possible drift error at the ends of the recording */
-#define NEXT_MIN	48		/* minimum expected number of stacks without a launch; the
-					 * probability of only half as many is e^-7 */
+#define NEXT_MIN	48		/* minimum expected number of stacks without a launch; with
+					 * a probability of e^-7, only half as many occur */
 #define NR_ANSWERS	4		/* number of labels kept for one launch */
 
 /*
@@ -57,8 +58,8 @@ struct matcher {
 	double density[NR_SHAPE];	/* probability density by distance, per ns */
 	double p_stack;			/* probability that a launch has a stack */
 	double p_stray;			/* probability that a stack has no launch */
-	double phase;			/* subtracted from the times of stacks before their order is
-					 * judged, in ns */
+	double phase;			/* in ns; subtracted from the times of stacks before their
+					 * order is judged */
 	double out_of_order;		/* weight of a match that is out of order */
 	double *before;			/* for each launch: when its thread's previous call
 					 * returned */
@@ -246,7 +247,8 @@ static int sort_by_thread(const struct align_side *s, uint32_t **order, uint32_t
 		return -ENOMEM;
 	/*
 	 * begin[thread + 2] first holds the number of the thread's events. Prefix sums turn
-	 * begin[thread + 1] into the thread's start, and sorting moves it to the thread's end.
+	 * begin[thread + 1] into the index of the thread's first event. Sorting increases this
+	 * index to the end of the thread's events.
 	 */
 	for (i = 0; i < s->nr; i++)
 		(*begin)[s->events[i].thread + 2]++;
@@ -383,7 +385,10 @@ static double matcher__best(const struct matcher *m, uint32_t launch, uint32_t *
 	return wrong;
 }
 
-/* Return: the step of doubt for an error probability. Each step is a factor of exp(-1/4). */
+/*
+ * Return: an error probability as a number of steps. Each step reduces the probability by a factor
+ * of exp(-1/4).
+ */
 static uint32_t doubt(double wrong)
 {
 	return wrong > 1 ? 0 : wrong < 1e-9 ? NR_DOUBTS - 1 :
@@ -443,9 +448,9 @@ static void matcher__decide(const struct matcher *m, uint32_t *matches, uint32_t
 	}
 	/*
 	 * If a clock was set in mid-recording, some stacks lie outside all calls although their
-	 * calls were recorded. Therefore, for each call without a stack, one outside stack stays
-	 * uncertain, starting with the stacks nearest to the calls. Some of these calls may later
-	 * get a call path by name.
+	 * calls were recorded. Therefore, for each call without a stack, one of these stacks stays
+	 * uncertain, starting with the stacks nearest to the calls. Some of the calls may later get
+	 * a call path by name.
 	 */
 	for (i = 0; i < m->al->cpu.in->nr; i++)
 		own += m->p_matched[i] > 0.5;
@@ -479,11 +484,12 @@ struct band {
 
 /*
  * The stacks and launches of one pair of threads, both sorted by time, and the table of their
- * alignments. Cell (i, k) sums the alignments of the stacks up to i that match launch k-1 last; the
- * row's first cell also sums the alignments that match an earlier launch last. Stack i is either
- * stray, or belongs to a launch after the last matched launch; any launches in between have no
- * stack. Each alignment is therefore exactly one path through the table. Rows are scaled to a sum
- * of 1. Only the rows of the forward pass are kept; the backward pass needs one row at a time.
+ * alignments. Cell (i, k) is the sum of all alignments of the stacks up to i whose last matched
+ * launch is k-1. The row's first cell also includes the alignments whose last matched launch is
+ * earlier. Stack i is either stray, or belongs to a launch after the last matched launch; any
+ * launches in between have no stack. Each alignment is therefore exactly one path through the
+ * table. Rows are scaled to a sum of 1. Only the rows of the forward pass are kept; the backward
+ * pass needs one row at a time.
  */
 struct lane {
 	struct matcher *m;
@@ -508,7 +514,7 @@ static double lane__weight(const struct lane *l, uint32_t i, uint32_t k)
 }
 
 /*
- * Sets which launches each stack may belong to, and the weights of these matches. Return: 0 or
+ * Finds the launches that each stack may belong to, and the weights of these matches. Return: 0 or
  * -ENOMEM.
  */
 static int lane__init(struct lane *l)
@@ -538,7 +544,7 @@ static int lane__init(struct lane *l)
 		hi = max_t(uint32_t, hi, mid);
 		while (hi < l->nr_launches && time[l->launches[hi]] <= at + reach)
 			hi++;
-		/* Limit the band: in bursts, launches are denser than the mean. */
+		/* Limit the band: in bursts, launches are denser than on average. */
 		b->lo = mid > lo + BAND_MAX ? mid - BAND_MAX : lo;
 		b->hi = min_t(uint32_t, hi, mid + BAND_MAX);
 		if (i) {
@@ -623,8 +629,9 @@ static void lane__forward(struct lane *l, double *carry)
 }
 
 /*
- * Steps the backward pass from row @i (@back) to the previous row (@prev). These rows sum the
- * alignments of later stacks. Launches before row @i's first launch can only be skipped.
+ * Computes the previous row of the backward pass (@prev) from row @i (@back). Each cell sums the
+ * alignments of the stacks after its row. Launches before row @i's first launch can only be
+ * skipped.
  */
 static void lane__step_back(const struct lane *l, uint32_t i, const double *back, double *prev)
 {
@@ -851,9 +858,9 @@ static double sets__swap(const struct sets *s, uint32_t launch, uint32_t stack, 
 }
 
 /*
- * Makes the certainty of matches realistic. Messages that return to their sender make the most
- * probable matches look too certain, so this weighs matchings that differ slightly from the most
- * probable matching.
+ * Makes the certainty of matches realistic. Messages along the edges may return to their sender,
+ * and then the most probable matches look too certain. Therefore this function weighs matchings
+ * that differ slightly from the most probable matching.
  */
 static void sets__doubt(struct sets *s, const bool *left)
 {

@@ -46,7 +46,7 @@ struct candidate {
 	uint32_t at;			/* the stack near which the candidate was found */
 };
 
-/* A candidate followed through the recording. */
+/* A candidate that is followed through the recording. */
 struct track {
 	struct candidate c;
 	double *offsets;		/* by chunk */
@@ -104,7 +104,7 @@ static double finder__fit(struct finder *f, uint32_t from, uint32_t to, double *
 		sum_r += s * w;
 		sum_d += sd * w;
 		sum_abs += sa * w;
-		/* Take one logarithm of several factors. */
+		/* Take one logarithm of the product of several factors. */
 		product *= p;
 		if (i % 8 == 0 || i == to - 1) {
 			score += log(product);
@@ -119,7 +119,7 @@ static double finder__fit(struct finder *f, uint32_t from, uint32_t to, double *
 	return score;
 }
 
-/* Improves the offset by finder__fit() until it changes little, but at most @times times. */
+/* Calls finder__fit() until the offset changes little, but at most @times times. */
 static void finder__learn(struct finder *f, uint32_t from, uint32_t to, double *offset,
 			  double *jitter, double min_jitter, uint32_t times, double *mass)
 {
@@ -439,8 +439,8 @@ static void finder__compare_tracks(struct finder *f)
 }
 
 /*
- * Return: the lowest score that makes a track a rival of the first track. A few events, which may
- * be missing at the ends of the recording, must not rule out a rival.
+ * Return: the lowest score that makes a track a rival of the first track. The score of a rival may
+ * be somewhat lower, because a few events may be missing at the ends of the recording.
  */
 static double finder__limit(const struct finder *f)
 {

@@ -35,8 +35,8 @@
 #define STRETCH_MIN	4		/* number of stacks needed to judge a stretch */
 #define SET_PRIOR	5.0		/* -log of the probability that a clock was set */
 #define SET_GAIN	1.5		/* gain above which a message says that a clock was set */
-#define SET_CLEAR	60.0		/* gain above which the message needs no other sign */
-#define SET_COARSE	0.05		/* another sign: a jitter above this share of the spacing */
+#define SET_CLEAR	60.0		/* gain above which no other sign is needed */
+#define SET_COARSE	0.05		/* jitter / spacing that is a sign of a set clock */
 #define TURN_LOST	3.0		/* -log of the probability that a stack has no launch */
 #define JITTER_MIN	100.0		/* in ns: the resolution of clocks */
 
@@ -373,7 +373,7 @@ static int order__compare(const struct order *o, struct shift *shifts, bool self
 		/* 0, 1, -1, 2, ... */
 		step = n % 2 ? (n + 1) / 2 : -n / 2;
 		b = &best[step + MAX_STEPS];
-		/* Invented times say nothing about a thread's next call. */
+		/* The times invented for stacks say nothing about a thread's next call. */
 		if (self && step == -1)
 			continue;
 		/*
@@ -596,8 +596,8 @@ static void order__set_stretches(struct order *o, double time, double more, bool
  * one stretch of the recording it then matches each stack with the launch before or after the
  * stack's own launch. The distances in that stretch include the time between two launches. Sets the
  * stretches in al->out.
- * Return: whether a clock was set, as far as the data show: distances change somewhere, and change
- * less if the stacks of one stretch match other launches; or -ENOMEM.
+ * Return: whether the data show that a clock was set, or -ENOMEM. They show it if the distances
+ * change somewhere, and change less when the stacks of one stretch match other launches.
  */
 static int order__was_set(struct order *o, const struct shift *s)
 {

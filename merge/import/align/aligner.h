@@ -37,8 +37,8 @@ static inline double side__returned(const struct side *s, uint32_t launch, uint3
 /* The stacks and launches of one name and kind. */
 struct name {
 	uint32_t nr_stacks, nr_launches;
-	uint32_t stack;			/* any stack with the name if all have the same call path;
-					 * otherwise NO_INDEX */
+	uint32_t stack;			/* any of the stacks, if all have one call path; otherwise
+					 * NO_INDEX */
 };
 
 struct names {
@@ -70,7 +70,7 @@ struct aligner {
 	double *group_rate;		/* launches per ns of each group */
 	double rate;			/* launches of any name per ns */
 	struct names *names;
-	double spacing, median;		/* lower quartile and median gap within a thread, in ns */
+	double spacing, median;		/* lower quartile and median of gaps in a thread, in ns */
 	/* Set by aligner__find_offset(): */
 	double *stack_time;		/* time of each stack on the launches' clock */
 	double jitter;			/* mean distance between a stack and its launch, in ns */
@@ -80,8 +80,8 @@ struct aligner {
 const struct name *names__find(const struct names *n, const struct align_event *e);
 
 /*
- * Return: whether the stacks of two launches differ in kind, or in name if both names occur on
- * stacks.
+ * Return: whether the stacks of two launches differ, because the launches have different kinds, or
+ * different names that both occur on stacks.
  */
 bool names__differ(const struct names *n, const struct align_event *a, const struct align_event *b);
 
@@ -228,9 +228,9 @@ static inline int64_t add_offset(int64_t ns, double more)
 int aligner__match(struct aligner *al);
 
 /*
- * Matches stacks and launches by equal timestamps. This works only if nearly all timestamps are
- * equal: the timestamps of both sides then come from the same clock readings. Return: 1 if they
- * match, 0 if not, or -ENOMEM.
+ * Matches stacks and launches by equal timestamps. This works only if nearly every event has a
+ * counterpart with the same timestamp: the timestamps of both sides then come from the same clock
+ * readings. Return: 1 if they match, 0 if not, or -ENOMEM.
  */
 int align__same(struct align *a, const struct align_side *stacks,
 		const struct align_side *launches);

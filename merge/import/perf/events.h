@@ -54,7 +54,7 @@ enum perf_class perf_event__class(const char *name);
 
 /*
  * perf_events__settle - decide which samples represent CPU time, and how much
- * @events: @nr_events events; their members used, sample_ns and guessed are set
+ * @events: @nr_events events; this function sets their members @used, @sample_ns and @guessed
  * @samples: @nr samples, in order of time
  *
  * Return: 0 or -ENOMEM.

@@ -361,7 +361,10 @@ static int reader__features(struct data_reader *r, const uint64_t bits[FEATURE_B
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-/* Return: the event of the sample with that id, or NULL. A file's only event has all samples. */
+/*
+ * Return: the event of the sample with that id, or NULL. If the file has only one event, all
+ * samples belong to that event.
+ */
 static const struct perf_attr *perf_data__attr(const struct perf_data *d, uint64_t id)
 {
 	uint32_t i;
@@ -411,8 +414,8 @@ static void skip_read(struct bytes *b, uint64_t format)
 static int reader__push(struct data_reader *r, uint64_t address, bool kernel)
 {
 	/*
-	 * In our records, the upper byte of an address gives the kind of frame. An address whose
-	 * upper byte does not fit its kind is replaced by the lowest address of that kind.
+	 * In our records, the upper byte of an address gives the kind of frame. If the upper byte
+	 * does not fit the frame's kind, the lowest address of this kind replaces the address.
 	 */
 	if (kernel && address >> 56 != 0xff)
 		address = 0xffull << 56;
@@ -817,7 +820,7 @@ static int reader__record(struct data_reader *r, uint32_t type, uint16_t misc, s
 	case TYPE_HEADER_ATTR:
 		/*
 		 * perf writes this record if its output is a pipe. The record has an attr, which
-		 * contains the size of the attr, and then ids.
+		 * contains its own size, and then ids.
 		 */
 		if (b.left < PERF_ATTR_SIZE_VER0)
 			return 0;

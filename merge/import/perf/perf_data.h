@@ -64,10 +64,10 @@ struct perf_data {
 	ARRAY(struct perf_event) events;
 	ARRAY(struct perf_attr) attrs;
 	struct idmap attr_ids;		/* maps a sample's id to an index in attrs */
-	ARRAY(struct perf_sample) samples;	/* in time order; stack is a number in chains, comm
-						 * is NULL */
+	ARRAY(struct perf_sample) samples;	/* in time order; @stack is a number in @chains,
+						 * @comm is NULL */
 	ARRAY(struct perf_user_stack) copies;	/* stack copies of samples */
-	struct strpool chains;		/* frames of XPU_RECORD_CALLCHAIN as bytes, by number */
+	struct strpool chains;		/* the bytes of frames, as in XPU_RECORD_CALLCHAIN */
 	ARRAY(const char *) chain_words;
 	ARRAY(uint32_t) chain_bytes;
 	ARRAY(struct perf_side) sides;	/* in order of time */

@@ -201,7 +201,7 @@ static int teller__side(struct teller *t, struct perf_side *s)
 /* ---- samples --------------------------------------------------------------------------------- */
 
 /*
- * Return: the path of a chain in that image; each path is made only once. @kernel_only: leave out
+ * Return: the path of a chain in @image; each path is made only once. @kernel_only: leave out
  * user frames
  */
 static uint32_t teller__path(struct teller *t, uint32_t image, uint32_t proc,
@@ -209,8 +209,8 @@ static uint32_t teller__path(struct teller *t, uint32_t image, uint32_t proc,
 {
 	size_t nr = t->d->chain_bytes.v[s->stack] / sizeof(uint64_t), i;
 	/*
-	 * The key may be the same with and without user frames, because either all chains of an
-	 * event have user frames, or none has.
+	 * The key need not say whether there are user frames, because either all chains of an event
+	 * have user frames, or none has.
 	 */
 	uint64_t key = ID_KEY(image, s->stack);
 	uint32_t path;

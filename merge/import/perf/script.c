@@ -662,8 +662,8 @@ bool script__is(const char *buf, size_t size)
 		if (line.len && *line.s == '#')
 			continue;
 		/*
-		 * Stacks in the form of twofile.h have no such time, and no frames on separate
-		 * lines.
+		 * Stacks in the form of twofile.h have no time in perf's form, and no frames on
+		 * separate lines.
 		 */
 		if (after_header && line.len && is_space(*line.s) &&
 		    frame_line__read(&frame, line) && (frame.name.len || frame.dso.len))

@@ -25,7 +25,7 @@ struct script {
 	struct strpool event_names;	/* event names, by number */
 	struct strpool stacks;		/* "frame;frame;...", root first, by number; "": no stack */
 	ARRAY(struct perf_event) events;
-	ARRAY(struct perf_sample) samples;	/* in time order; stack is a number in stacks */
+	ARRAY(struct perf_sample) samples;	/* in time order; .stack is a number in @stacks */
 	ARRAY(const char *) stack_texts;	/* the text of each stack, by number */
 	int clock;			/* clock of the times: PERF_CLOCK_*, or the clock's id */
 	bool has_times, has_ids, has_pids;	/* which of these fields the samples have; missing

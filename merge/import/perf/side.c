@@ -348,7 +348,7 @@ int cpu_side__write(struct cpu_side *c, struct import *im, const char *other,
 	const char *of = NULL;		/* the first event with samples */
 	int err;
 
-	/* The other importer has already read the lines. */
+	/* The other importer has already read the stacks of launches. */
 	array_free(&c->launches);
 	if (!is_data && c->kind != CPU_SIDE_SCRIPT) {
 		input_file__close(&c->file);

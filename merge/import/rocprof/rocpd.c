@@ -78,7 +78,7 @@ static struct span rocpd__string(const struct rocpd *d, sqlite3_stmt *stmt, int 
 	       d->strings.v[idx] : (struct span){ 0 };
 }
 
-/* Selects from the table rocpd_NAME with this suffix. */
+/* Selects rows of the table whose name is rocpd_, @name and the suffix. */
 static int rocpd__select(struct rocpd *d, const char *name, const char *columns,
 			 unsigned int nr_needed, const char *rest, sqlite3_stmt **stmt)
 {
@@ -389,8 +389,10 @@ static int rocpd__read_process(struct rocpd *d, const struct rocpd_process *p)
 	err = rocpd__read_agents(d, &r, rest) ?: rocpd__read_kernels(d, &r, rest) ?:
 	      rocpd__read_regions(d, &r, rest) ?: rocpd__read_dispatches(d, &r, rest) ?:
 	      rocpd__read_copies(d, &r, rest) ?: rocpd__read_memory(d, &r, rest);
-	/* If the file is damaged, this adds all records before the damage. */
-	/* The counter values belong to all processes. */
+	/*
+	 * If the file is damaged, rocprof__tell() adds all records before the damage. The counter
+	 * values belong to all processes.
+	 */
 	r.pmcs.v = d->pmcs.v;
 	r.pmcs.nr = d->pmcs.nr;
 	if (err != -ENOMEM)

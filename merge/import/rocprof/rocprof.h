@@ -29,7 +29,7 @@ struct rocprof_agent {
 
 /* A call, or a range of a thread. */
 struct rocprof_call {
-	struct span name;		/* .s is NULL: see kind */
+	struct span name;		/* if .s is NULL, see @kind */
 	uint32_t kind, operation;	/* JSON: indices of the name in operations */
 	uint32_t pid;			/* 0: use the pid in struct rocprof */
 	uint64_t start_ns, end_ns, tid;
@@ -38,7 +38,7 @@ struct rocprof_call {
 
 struct rocprof_work {
 	struct rocprof_call c;		/* c.name is the direction of a copy or the name of a
-					 * kernel; .s is NULL: see kernel */
+					 * kernel; if c.name.s is NULL: see kernel */
 	uint64_t kernel, agent, src_agent, queue, stream, bytes;
 	uint64_t external;		/* external correlation id; 0: no id */
 	uint64_t grid[3], block[3];	/* in threads; a block size of 0: unknown */

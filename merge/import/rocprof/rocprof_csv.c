@@ -47,7 +47,7 @@ static const struct {
 	{ "Product_Name", PRODUCT },
 };
 
-/* The suffixes of the names of files that belong together. */
+/* The files of one process have the same prefix and these suffixes. */
 static const char *const suffixes[] = {
 	"agent_info.csv", "hip_api_trace.csv", "hsa_api_trace.csv", "kernel_trace.csv",
 	"memory_copy_trace.csv", "marker_api_trace.csv", "rccl_api_trace.csv",

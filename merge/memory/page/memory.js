@@ -85,7 +85,10 @@ const lastFailure = () => heap.failures[heap.failures.length - 1];
 /* The last ns of a step: its sums have all events until then. */
 const endOfStep = step => Math.min(heap.to_ns, heap.from_ns + (step + 1) * heap.step_ns - 1);
 
-/* Return: the chosen moment; if none was chosen, the last refusal, or else the peak. */
+/*
+ * Return: the chosen moment; if none was chosen, the moment of the last failed allocation; if no
+ * allocation failed, the peak.
+ */
 function moment() {
 	if (state.moment === "failure" && heap.at_failure.length)
 		return "failure";

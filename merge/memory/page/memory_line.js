@@ -44,7 +44,7 @@ LINES.push(["memory-line", () => {
 	const same = compared && JSON.stringify(shownSides[0].peak) ===
 		JSON.stringify(shownSides[1].peak);
 
-	/* A tab about memory says more than the line. */
+	/* If the page has a tab about memory, which says more, the line is left out. */
 	return el("tab-memory") ? [] : shownSides.slice(0, same ? 1 : 2).flatMap((side, s) =>
 		side.peak ? [peakPanel(side.peak, compared && !same ? `${"AB"[s]}: ` : "")] : []);
 }]);

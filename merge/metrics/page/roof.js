@@ -78,7 +78,7 @@ const X_NAME = inOperations ? `arithmetic intensity, ${counted} per byte of DRAM
 	"DRAM, % of its peak";
 const Y_NAME = inOperations ? `${counted} per second` : "tensor cores or issue, % of the peak";
 
-/* Return: the most operations per ns at an intensity, by the highest samples. */
+/* Return: the limit of operations per ns at the intensity @x, from the highest samples. */
 const limitAt = x => Math.min(roofs.operations_per_ns, x * roofs.bytes_per_ns);
 
 const factsOf = k => [

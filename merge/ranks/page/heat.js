@@ -26,8 +26,8 @@ let rankOrder = [], heatLines = [], top = 1, height = 0, cursor = null;
 const showsWaits = () => state.heat === "waits";
 
 /*
- * The waits that are shown. With many ranks, one list has the waits of each waiting rank, another
- * list the waits for each rank.
+ * The waits that are shown. With many ranks, there are two lists: ranks.waits has the waits of each
+ * waiting rank, and ranks.caused has the waits for each rank.
  */
 const shownWaits = () => showsWaits() ? ranks.waits : ranks.caused || ranks.waits;
 export const tellsCollectives = () => Boolean(shownWaits()) &&

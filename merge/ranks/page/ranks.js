@@ -338,7 +338,7 @@ function addRankChoices() {
 		rank: "all",		/* the straggler whose call paths are shown */
 		ranksBy: "caused",	/* the column by which the table of ranks is sorted */
 		ranksTerm: "",
-		heat: "waits",		/* shown over time: waits of ranks, or waits for them */
+		heat: "waits",		/* shown over time: waits of ranks, or waits for ranks */
 		collective: NONE,	/* the collective whose waits are shown; NONE: all */
 	}, {
 		rank: ["rank",

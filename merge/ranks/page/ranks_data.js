@@ -60,8 +60,8 @@ export function forWaits(w, visit) {
 let reasons = null;
 
 /*
- * Return: the work by which the straggler @r exceeds the median of the other ranks by the most
- * time, as { frames, ns, median }; or undefined.
+ * Return: the work whose time on the straggler @r exceeds the median of the other ranks most, as
+ * { frames, ns, median }; or undefined.
  */
 export function lateBy(r) {
 	if (!reasons) {
@@ -70,7 +70,7 @@ export function lateBy(r) {
 		for (let c = 0; c < cells.nr; c++) {
 			const rank = rankOfOwner[cells.owner[c]], more = own[c] - median[c];
 
-			/* Waiting for others is not a reason. */
+			/* Waiting for other ranks does not make a rank late. */
 			if (more > 0 && kinds[cells.kind[c]] !== "nccl" &&
 			    (!best.has(rank) || more > own[best.get(rank)] -
 				median[best.get(rank)]))

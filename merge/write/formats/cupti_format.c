@@ -11,7 +11,7 @@ static int write_session(const struct session *s, FILE *f, const struct write_op
 
 /*
  * In the manual:
- * Chrome JSON with the calls that launched and the device work, with their correlation ids, in the
+ * Chrome JSON with the calls that made launches, the device work, and the correlation ids, in the
  * categories CUDA_Runtime, GPU_Kernel, MemCopy and MemSet.
  * The option
  * .Fl Fl gpu

@@ -33,8 +33,8 @@ static int write_session(const struct session *s, FILE *f, const struct write_op
 
 /*
  * In the manual:
- * A directory of tables for query engines, DuckDB, ClickHouse, Spark: launches, device work, call
- * paths and all else as Parquet files, a partition for each rank; see
+ * A directory of tables for query engines such as DuckDB, ClickHouse and Spark: launches, device
+ * work, call paths and all else as Parquet files, a partition for each rank; see
  * .Sx DIRECTORY OF TABLES .
  * A name that ends in a slash, or an existing directory, picks this format.
  */

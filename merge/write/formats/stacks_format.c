@@ -16,7 +16,7 @@ static int write_session(const struct session *s, FILE *f, const struct write_op
  * root first.
  * .Fl Fl cpu
  * takes such lines.
- * So do the scripts of tools that write such lines by a uprobe.
+ * Tools that write such lines by a uprobe have scripts that take them, too.
  * Blanks in
  * .Em comm
  * become

@@ -22,7 +22,7 @@ static inline unsigned int encode__bits(uint64_t max)
  */
 void encode__hybrid(struct bytes *b, const uint32_t *v, size_t nr, unsigned int bits);
 
-/* Puts @nr numbers as differences, in blocks of 128. */
+/* Appends @nr numbers to @b as differences, in blocks of 128. */
 void encode__delta(struct bytes *b, const int64_t *v, size_t nr);
 
 #endif /* MERGE_PARQUET_ENCODE_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "write/parquet/thrift.h"
 
-/* Puts a member's header: its type, and by how much its number exceeds the last member's number. */
+/* Puts a member's header: its type, and its number or the step from the last member's number. */
 static void thrift__member(struct thrift *t, int id, enum thrift_type type)
 {
 	int *last = &t->last[t->depth - 1];

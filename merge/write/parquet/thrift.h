@@ -54,7 +54,7 @@ void thrift__string(struct thrift *t, int id, const char *s);
 /* Begins a list of @nr elements, which the caller puts next. */
 void thrift__list(struct thrift *t, int id, enum thrift_type type, size_t nr);
 
-/* These put elements of lists. */
+/* These functions put elements of a list. */
 void thrift__element_int(struct thrift *t, int64_t n);
 void thrift__element_string(struct thrift *t, const char *s);
 

@@ -8,7 +8,7 @@
  * recording are renamed together, when all of them are complete.
  *
  * A file DIR/_xpuload_tables marks the directory as ours. A directory with other files, but without
- * this one, is refused. Subdirectories must belong to the user, and must not be symbolic links.
+ * this file, is refused. Subdirectories must belong to the user, and must not be symbolic links.
  */
 #ifndef MERGE_TABLES_DIR_H
 #define MERGE_TABLES_DIR_H
@@ -46,8 +46,8 @@ int tables_dir__create(struct tables_dir *d, enum tables_id table, int64_t rank,
 
 /*
  * Renames all files of a recording to their final names, and removes remaining files of an earlier
- * merge of the recording. @rank: the partition of its losses. Return: 0, or -errno of the step that
- * failed.
+ * merge of the recording. @rank: the partition of the recording's losses. Return: 0, or -errno of
+ * the step that failed.
  */
 int tables_dir__commit(struct tables_dir *d, uint64_t recording, int64_t rank);
 

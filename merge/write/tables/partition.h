@@ -50,8 +50,8 @@ int partitions__put(struct partitions *p, uint32_t partition, unsigned int table
 int partitions__flush(struct partitions *p, enum tables_id table);
 
 /*
- * Ends the recording: every partition gets a file for every table, even without rows. @rank: the
- * partition of its losses. Return: like partitions__put().
+ * Ends the recording: every partition gets a file for every table, even for a table without rows.
+ * @rank: the rank whose partition gets the recording's losses. Return: like partitions__put().
  */
 int partitions__commit(struct partitions *p, int64_t rank, const struct parquet_pair *pairs,
 		       size_t nr);

@@ -70,8 +70,8 @@ static int tables__end(struct tables *t, const struct model *m)
 }
 
 /*
- * Ends all recordings before recording @nr, and begins recording @nr, which is being read. Return:
- * 0 or -errno.
+ * Ends the tables of all recordings with lower numbers, and begins the tables of recording @nr,
+ * which is being read. Return: 0 or -errno.
  */
 static int tables__enter(struct tables *t, const struct model *m, uint32_t nr)
 {
@@ -111,8 +111,8 @@ static bool launch__owns_one(const struct model *m, const struct launch *l)
 }
 
 /*
- * Writes a launch once, although with a filter it arrives again with each of its records. Return: 0
- * or -errno.
+ * Writes a launch once. With a filter, the launch arrives again with each of its device records.
+ * Return: 0 or -errno.
  */
 static int put_launch_once(struct tables *t, const struct model *m, bool first)
 {

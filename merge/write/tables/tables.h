@@ -6,9 +6,9 @@
  * memory depends on the launches in flight, not on the size of the recording. Processes, call paths
  * and frames have tables of their own; the other tables refer to them by id. See doc/tables.md.
  *
- * The files are parquet/ (the format), schema.h (the tables), dir.h and partition.h (their files),
- * tables.c (single events), closing_tables.c (the tables that are written at the end of a
- * recording).
+ * The code is in parquet/ (the format), schema.h (the tables), dir.h and partition.h (the files of
+ * the tables), tables.c (single events), and closing_tables.c (the tables that are written at the
+ * end of a recording).
  */
 #ifndef MERGE_TABLES_H
 #define MERGE_TABLES_H

@@ -22,8 +22,8 @@ static int64_t process__rank(const struct model *m, uint32_t proc)
 /* ---- ids ------------------------------------------------------------------------------------ */
 
 /*
- * Ids are hashes of 63 bits, so that they fit the signed integers of all engines: among a million
- * processes, two have the same id with odds of 1 to 18 million.
+ * Ids are hashes of 63 bits, so that they fit the signed integers of all engines. The odds that two
+ * of a million processes have the same id are 1 to 18 million.
  */
 static uint64_t spread(uint64_t h)
 {

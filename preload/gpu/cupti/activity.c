@@ -40,17 +40,17 @@
 #define BUSY_BUFFERS	4		/* no flush if this many buffers come back anyway */
 #define MAX_BUFFERS	12544		/* maximum number of buffers, 1 GiB; if CUPTI asks for more,
 					 * it has stopped giving buffers back */
-#define STOP_PAUSE_NS	1000000		/* length of the first pause, at a stop, for device work to
-					 * end */
-#define STOP_LONGEST_NS	8000000		/* pauses double up to this */
+#define STOP_PAUSE_NS	1000000		/* length of the first pause at a stop, in which device work
+					 * may end */
+#define STOP_LONGEST_NS	8000000		/* the length of the pauses doubles up to this */
 #define STOP_PAUSES	27		/* maximum number of pauses: 0.2 s */
 #define WRITERS_WAIT_NS	2000000000ull	/* longest wait at a stop for threads that are inside
 					 * CUPTI */
 
-#define NR_LOOKS	5		/* number of comparisons of clocks; the quickest one is
-					 * used */
+#define NR_LOOKS	5		/* number of comparisons of clocks; the quickest comparison
+					 * is used */
 
-/* The first values of CUPTI_API_VERSION with which records have these members. */
+/* For each member of a record: the first CUPTI_API_VERSION that has the member. */
 #define VERSION_GRAPH_NODE	13	/* CUDA 11.0: graphNodeId */
 #define VERSION_GRAPH		14	/* CUDA 11.1: graphId */
 #define VERSION_CLUSTER		18	/* CUDA 11.8: clusterX */
@@ -64,8 +64,8 @@ struct buffer {
 	size_t bytes, valid_bytes;	/* bytes of the data */
 	CUcontext context;
 	uint32_t stream_id;
-	atomic_bool is_out;		/* CUPTI has it */
-	bool was_forced;		/* the program forced CUPTI to give it back */
+	atomic_bool is_out;		/* CUPTI has the buffer */
+	bool was_forced;		/* the program forced CUPTI to give the buffer back */
 	int64_t shift_ns;		/* ns to add to CUPTI's times */
 	size_t chunk_before;		/* number of bytes of the mapping before this member */
 	size_t chunk_bytes;		/* number of bytes from this member to the mapping's end,
@@ -127,8 +127,7 @@ static atomic_bool forced;		/* CUPTI had to hand out unfinished records */
 
 /*
  * Whether a thread may still write to a buffer that a forced flush has already returned. With CUPTI
- * 13.0, a thread wrote that late after 1 of about 150 forced flushes, to memory that was already
- * unmapped.
+ * 13.0, a thread wrote to memory that was already unmapped, after 1 of about 150 forced flushes.
  */
 static atomic_bool late_writers;
 
@@ -616,7 +615,7 @@ static uint64_t CUPTIAPI monotonic_ns(void)
 	return clock__ns();
 }
 
-/* Reads the clock that CUPTI uses if none is registered. */
+/* Reads the clock that CUPTI uses if no other clock is registered. */
 static uint64_t CUPTIAPI realtime_ns(void)
 {
 	return now_ns(CLOCK_REALTIME);
@@ -634,7 +633,7 @@ static void set_zeroed(uint8_t zeroed)
 	cupti__set_attribute(cupti, CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &zeroed);
 }
 
-/* Makes CUPTI ask the program for buffers, if the program collects. */
+/* Makes CUPTI ask the program for buffers, if the program collects activity records. */
 static void give_back(void)
 {
 	set_zeroed(0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A launch's callback finds out which call it is, and ends with a jump to launch__entered() or
- * launch__left(). It needs no stack frame, because it also jumps to the functions for all other
- * calls. For programs that unload modules see names.h.
+ * A launch's callback finds out which call launches, and ends with a jump to launch__entered() or
+ * launch__left(). The callback needs no stack frame, because it also jumps to the functions for all
+ * other calls. For the names of kernels in programs that unload modules, see names.h.
  */
 #include "gpu/cupti/callback.h"
 
@@ -104,8 +104,8 @@ static __attribute__((noinline, cold)) void waited(CUpti_CallbackId cbid,
 }
 
 /*
- * Handles a call that launches nothing, but waits, makes or frees memory, or records an event that
- * another call may wait for.
+ * Handles a call that does not launch: a call that waits, that allocates or frees memory, or that
+ * records an event for which another call may wait.
  */
 static __attribute__((noinline)) void on_wait_call(CUpti_CallbackId cbid,
 						   const CUpti_CallbackData *d)
@@ -201,7 +201,7 @@ static HOT_CODE __attribute__((noinline)) void on_runtime_call(CUpti_CallbackId 
 				     __builtin_frame_address(0));
 }
 
-/* Does the work of on_call() for driver calls that are logged as API calls or launch nothing. */
+/* Does the work of on_call() for driver calls that launch nothing or are logged as API calls. */
 static inline __attribute__((always_inline)) void
 on_other(CUpti_CallbackId cbid, const CUpti_CallbackData *d, bool windows)
 {

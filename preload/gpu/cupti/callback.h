@@ -17,11 +17,11 @@ extern const struct cupti *callback__cupti;
 void CUPTIAPI callback__call(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
 			     const void *data);
 
-/* Does the same if launches are recorded only in windows: see capture_window.h. */
+/* Like callback__call(), for launches that are recorded only in windows: see capture_window.h. */
 void CUPTIAPI callback__call_in_windows(void *userdata, CUpti_CallbackDomain domain,
 					CUpti_CallbackId cbid, const void *data);
 
-/* Does the same if kernels run one at a time: see stalls.h. */
+/* Does the same as callback__call() if kernels run one at a time: see stalls.h. */
 void CUPTIAPI callback__call_in_turn(void *userdata, CUpti_CallbackDomain domain,
 				     CUpti_CallbackId cbid, const void *data);
 

@@ -14,7 +14,7 @@
 
 #define BLOCK_BYTES	(256 * 1024)
 #define MAX_BLOCKS	1024
-#define NR_TAKEN	16		/* number of spans kept for each kind, the latest ones */
+#define NR_TAKEN	16		/* number of latest spans that are kept for each kind */
 #define CLOCKS_NS	1000000		/* the two readings for a rate must be at least this far
 					 * apart */
 #define DELIVER_NS	1000000000ull	/* how long to wait for another thread that delivers */

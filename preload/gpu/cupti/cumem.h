@@ -3,8 +3,8 @@
  * cumem.h - CUDA's calls that make or free memory
  *
  * CUPTI calls back at the entry and the exit of each driver call that makes or frees memory; an
- * allocation's address is known at the exit. While nobody wants memory events, no call is watched,
- * and this costs nothing.
+ * allocation's address is known at the exit. While nobody wants memory events, no call is watched
+ * or slowed down.
  */
 #ifndef XPU_PRELOAD_CUPTI_CUMEM_H
 #define XPU_PRELOAD_CUPTI_CUMEM_H

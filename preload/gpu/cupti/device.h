@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /*
- * Finds the driver's functions. Called when recording begins: later, another thread may hold the
- * dynamic loader's lock for a long time, or while it waits for the shim.
+ * Finds the driver's functions. Called when recording begins, because later another thread may hold
+ * the dynamic loader's lock for a long time, even while that thread waits for the shim.
  */
 void device__find_driver(void);
 

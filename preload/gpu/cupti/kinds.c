@@ -23,7 +23,7 @@ struct event {
 
 uint8_t kinds__calls[KIND_MAX_CBID], kinds__sizes[KIND_MAX_CBID];
 
-static bool is_async[KIND_MAX_CBID];	/* a copy or set that names its stream */
+static bool is_async[KIND_MAX_CBID];	/* the call is a copy or set with a stream argument */
 static struct event events[NR_EVENTS];
 static const struct cupti *cupti;
 
@@ -108,7 +108,7 @@ bool kinds__watch(uint32_t cbid, const char *name)
 		call = KIND_LAUNCH;
 	if (has_suffix(name, "_ptsz") || has_suffix(name, "_ptds"))
 		call |= KIND_PER_THREAD;
-	/* If this is not the first time, other threads may be reading the entry. */
+	/* If the entry was set before, other threads may be reading it. */
 	__atomic_store_n(&kinds__calls[cbid],
 			 call | (kind__flags(cbid) & (KIND_ALLOC | KIND_TIMED)), __ATOMIC_RELAXED);
 	return call >= KIND_STREAM;

@@ -45,12 +45,12 @@ enum {
 extern uint8_t kinds__calls[KIND_MAX_CBID] HIDDEN;
 
 /*
- * For each copy or set, even if waits are not recorded: the indices of the call's 8-byte parameters
- * whose product is the size. Each index has 4 bits; 0: none.
+ * For each copy or memset call, even if waits are not recorded: the indices of the call's 8-byte
+ * parameters whose product is the size. Each index has 4 bits; 0: none.
  */
 extern uint8_t kinds__sizes[KIND_MAX_CBID] HIDDEN;
 
-/* Return: the kind of call @cbid, KIND_TIMED included. */
+/* Return: the kind of call @cbid, with the bit KIND_TIMED if calls.h logs the call. */
 static inline uint8_t kind__flags(uint32_t cbid)
 {
 	return __atomic_load_n(&kinds__calls[cbid], __ATOMIC_RELAXED);
@@ -96,7 +96,7 @@ void kinds__start(const struct cupti *c);
  */
 void kinds__describe(struct gpu_wait *w, uint32_t cbid, const CUpti_CallbackData *d);
 
-/* Return: whether @cbid is a copy or set of 0 bytes, which puts nothing on a device. */
+/* Return: whether the call @cbid copies or sets 0 bytes, and thus puts nothing on a device. */
 static inline bool kind__has_no_bytes(uint32_t cbid, const CUpti_CallbackData *d)
 {
 	uint8_t sizes = __atomic_load_n(&kinds__sizes[cbid], __ATOMIC_RELAXED);

@@ -19,17 +19,17 @@ struct cupti;
 
 /*
  * Prepares for counting, when the recording of memory starts. @late: the program may already have
- * managed memory, so CUPTI is asked at once.
+ * managed memory, so CUPTI is asked at once to count.
  */
 void migrations__start(const struct cupti *c, bool late);
 
 /*
- * Asks CUPTI to count, since the program has managed memory. Called on any thread, also in CUPTI's
- * callbacks.
+ * Makes CUPTI count page migrations, because the program has managed memory. May be called on any
+ * thread, also in CUPTI's callbacks.
  */
 void migrations__begin(void);
 
-/* Makes CUPTI stop counting. */
+/* Makes CUPTI stop counting migrations. */
 void migrations__end(void);
 
 /* Packs a record of CUPTI's kind UNIFIED_MEMORY_COUNTER. @shift: ns to add to its times */

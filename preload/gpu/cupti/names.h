@@ -4,9 +4,9 @@
  *
  * CUPTI remembers a kernel's name by the address where the driver keeps it. When the module is gone
  * and another kernel's name is at that address, CUPTI still returns the old name (seen with 13.0):
- * the device record of the new kernel has the name of the old one. The callback of the launch has
- * the right name. So after the first unload, launches are noted with their kernels' names, and a
- * record gets the name that was noted with its launch.
+ * the device record of the new kernel has the name of the old kernel. The callback of the launch
+ * has the right name. After the first unload, launches are therefore noted with their kernels'
+ * names, and a record gets the name that was noted with its launch.
  */
 #ifndef XPU_PRELOAD_NAMES_H
 #define XPU_PRELOAD_NAMES_H

@@ -29,7 +29,7 @@ uint64_t program__kinds(void);
 void program__call_begins(void);
 void program__call_ends(void);
 
-/* Whether a thread is in a call that sets CUPTI up, or has just left one. */
+/* Whether a thread is in a call that sets CUPTI up, or has just left such a call. */
 bool program__is_calling(void);
 
 #endif /* XPU_PRELOAD_PROGRAM_H */

@@ -374,9 +374,9 @@ static void session__listened(void)
 
 /*
  * Ends PC sampling, because nobody listens any more. Return: whether to call states__drain_last().
- * The shim keeps CUPTI while it serves the program's profiler, and after it has taken PC samples:
- * PC sampling cannot be turned off, and while it is on, CUPTI refuses to begin recording kernels
- * again.
+ * The shim keeps CUPTI while the shim serves the program's profiler. The shim also keeps CUPTI
+ * after PC samples were taken: PC sampling cannot be turned off, and while it is on, CUPTI refuses
+ * to begin recording kernels again.
  */
 static bool session__unheard(void)
 {
@@ -571,9 +571,9 @@ static void initialize(void)
 }
 
 /*
- * Lets the CUDA driver start the shim, in cuInit. 1 means success. The driver may call this before
- * the constructor below has run, because constructors of the program's own libraries run earlier
- * and may use CUDA.
+ * The CUDA driver calls this function in cuInit, to start the shim. Return: 1, which means success.
+ * The driver may call the function before the constructor below has run, because constructors of
+ * the program's own libraries run earlier and may use CUDA.
  */
 int InitializeInjection(void)
 {

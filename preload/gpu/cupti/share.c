@@ -4,11 +4,12 @@
  * program's profiler: see doc/beside.md. Off unless XPU_CUPTI_ENV is "share".
  *
  * A call that cannot be served makes the shim let go of CUPTI: the program's own subscription and
- * kinds are then registered with CUPTI, and calls with the program's handle use the real handle.
+ * activity kinds are then registered with CUPTI, and calls with the program's handle use the real
+ * handle.
  *
- * The program may call from inside a callback, where CUPTI or the driver may hold locks. So there
- * is no lock here: a thread that gives CUPTI to the program waits, for a limited time, until no
- * call is being served.
+ * The program may call CUPTI from inside a callback, where CUPTI or the driver may hold locks.
+ * Therefore this file uses no lock. A thread that gives CUPTI to the program waits, for a limited
+ * time, until no call is being served.
  */
 #include "gpu/cupti/share.h"
 
@@ -71,7 +72,7 @@ static _Atomic(CUpti_SubscriberHandle) real_subscriber;	/* the handle that CUPTI
 enum state {
 	OFF,
 	SERVING,
-	CHANGING,		/* the shim is about to let go, and no call is served */
+	CHANGING,		/* the shim is about to let go of CUPTI, and serves no call */
 };
 
 static _Atomic(enum state) state;
@@ -214,10 +215,10 @@ void share__forked(void)
 /* ---- callbacks ------------------------------------------------------------------------------- */
 
 /*
- * Return: where the program keeps its word for the call; NULL at the exit of a call whose entry the
- * program did not see. The shim uses CUPTI's own word, whose address identifies the call. A signal
- * handler's calls are nested, so they end first. The word of a call whose exit the program did not
- * see is pushed out by later calls.
+ * Return: the address of the program's own word for the call; NULL at the exit of a call whose
+ * entry the program did not see. The shim uses CUPTI's word for the call, and the address of
+ * CUPTI's word identifies the call. A signal handler's calls are nested, so they end first. If the
+ * program did not see the exit of a call, later calls push the call's word out.
  */
 static uint64_t *word_of(const CUpti_CallbackData *d)
 {

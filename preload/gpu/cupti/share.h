@@ -13,7 +13,7 @@
 bool share__is_asked_for(void);
 bool share__is_wanted(void);
 
-/* Begins to serve the program: the shim has subscribed share__callback() and records. */
+/* Begins to serve the program. The shim has subscribed share__callback(), and is recording. */
 void share__start(const struct cupti *c, CUpti_SubscriberHandle subscriber);
 
 /*
@@ -38,9 +38,9 @@ void CUPTIAPI share__callback(void *userdata, CUpti_CallbackDomain domain, CUpti
 bool share__serves(void);
 
 /*
- * Note that a call of the program begins and ends. share__begins() waits while the shim gives CUPTI
- * back. Return: whether the program is served, until share__ends(). If sharing is off, returns
- * false at once.
+ * These functions are called when a call of the program begins and ends. share__begins() waits
+ * while the shim gives CUPTI back. Return: whether the shim serves the program until share__ends().
+ * If sharing is off, returns false at once.
  */
 bool share__begins(void);
 void share__ends(void);
@@ -48,7 +48,7 @@ void share__ends(void);
 CUptiResult share__subscribe(CUpti_SubscriberHandle *subscriber, CUpti_CallbackFunc callback,
 			     void *userdata);
 
-/* Gives the program the copies that wait for delivery, on a thread that records nothing. */
+/* Lets a thread that records nothing give the program the copies that wait for delivery. */
 void share__deliver(void);
 
 /* If a kind was enabled, waits a little until the program has been asked for a buffer. */
@@ -56,7 +56,8 @@ void share__await_buffer(void);
 
 /*
  * Makes the shim let go of CUPTI, because it cannot serve a call of the program, and registers the
- * program's subscription and kinds with CUPTI. Return: false if the program is not served.
+ * program's subscription and kinds of activity records with CUPTI. Return: false if the program is
+ * not served.
  */
 bool share__give_back(const char *function);
 

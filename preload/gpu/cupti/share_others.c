@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * CUPTI functions that the shim cannot serve: before a served program calls one, the shim gives
- * CUPTI back. This file includes no CUPTI header. It only assumes that each parameter is a number
- * or a pointer, and that the parameters, six at most (four in CUDA 13.0), fit into registers.
+ * CUPTI functions that the shim cannot serve. Before a served program calls such a function, the
+ * shim gives CUPTI back. This file includes no CUPTI header. It only assumes that each parameter is
+ * a number or a pointer, and that there are at most six parameters (four in CUDA 13.0), which fit
+ * into registers.
  */
 #include <stddef.h>
 

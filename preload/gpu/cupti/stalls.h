@@ -69,8 +69,8 @@ void stalls__set_launch(uint32_t correlation_id);
 void stalls__drain(void);
 
 /*
- * Reads for the last time, including samples that CUPTI has not fetched yet. This normally takes 60
- * ms.
+ * Reads samples for the last time, including samples that CUPTI has not fetched yet. This normally
+ * takes 60 ms.
  */
 void stalls__drain_all(void);
 

@@ -26,7 +26,7 @@ void turns__init(void)
 
 /*
  * Waits for this launch's turn. Return: whether the launch has the turn. If no turn ends for a
- * while, the launch continues without one, because the program may make launches wait for each
+ * while, the launch continues without a turn, because the program may make launches wait for each
  * other.
  */
 static bool take_turn(void)

@@ -12,7 +12,7 @@
 /* Initializes this module, before its other functions are called. */
 void turns__init(void);
 
-/* Note that the calling thread begins or ends the launch @id; launches may be nested. */
+/* Called when the calling thread begins and ends the launch @id. Launches may be nested. */
 void turns__enter(uint32_t id);
 void turns__leave(void);
 

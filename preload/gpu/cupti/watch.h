@@ -41,8 +41,8 @@ void watch__modules(void);
 bool watch__calls(enum calls_wanted wanted);
 
 /*
- * Enables the callbacks of the calls that open windows, for callback__count_windows(), which calls
- * @inner.
+ * Prepares callback__count_windows(), which passes calls on to @inner. If calls open and close
+ * windows, enables the callbacks of these calls.
  */
 void watch__profiler(CUpti_CallbackFunc inner);
 

@@ -153,7 +153,10 @@ EXPORT CUptiResult CUPTIAPI cuptiSubscribe(CUpti_SubscriberHandle *subscriber,
 	return end(real_cuptiSubscribe(subscriber, callback, userdata));
 }
 
-/* Whether the parameters allow several subscribers; the structure has this member since 13.3. */
+/*
+ * Whether the parameters allow several subscribers. The structure has the member allow_several
+ * since CUPTI 13.3.
+ */
 static bool allows_several(const CUpti_SubscriberParams *params)
 {
 	return params && params->structSize >= sizeof(struct cupti_subscriber_params) &&

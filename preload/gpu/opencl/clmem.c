@@ -84,7 +84,7 @@ static cl_mem made(unsigned int call, cl_context context, cl_mem object, cl_mem_
 	return object;
 }
 
-/* Defines on_NAME(), which makes an object. The last arguments are the names of its @parameters. */
+/* Defines on_NAME(), which makes an object. The last arguments name the function's @parameters. */
 #define MAKES(name, image, parameters, ...)						\
 static cl_mem CL_API_CALL on_##name parameters						\
 {											\

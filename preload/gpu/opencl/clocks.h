@@ -17,7 +17,7 @@
 
 /* The timestamps of a piece of work. */
 struct clock_times {
-	uint64_t begin_ns, end_ns;	/* just before and after the call that enqueues */
+	uint64_t begin_ns, end_ns;	/* just before and after the call that enqueues the work */
 	uint64_t seen_ns;		/* when the callback ran; 0: it did not run */
 	uint64_t queued, start, end;	/* on the device's clock; 0: unknown */
 };
@@ -29,8 +29,8 @@ struct clock_times {
 void clocks__read(uint16_t ordinal, uint64_t now);
 
 /*
- * Narrows the bounds of device @ordinal's offset by the times of its work. Call this function and
- * the other functions under the lock of sender.h.
+ * Narrows the bounds of the clock offset of device @ordinal, by the times of the device's work.
+ * Call this function and the other functions under the lock of sender.h.
  */
 void clocks__learn(uint16_t ordinal, const struct clock_times *t);
 

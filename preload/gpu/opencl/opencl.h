@@ -86,7 +86,7 @@ static inline bool opencl__is_on(void)
 	return __builtin_expect(atomic_load_explicit(&opencl__on, memory_order_relaxed), 0);
 }
 
-/* Starts the shim when the program begins to use OpenCL, by creating a context. */
+/* Starts the shim at the first call. Called when the program creates a context of OpenCL. */
 void opencl__used(void);
 
 /* Put the shim's functions into @table, except functions that the layers below lack. */

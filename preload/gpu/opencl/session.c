@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The shim as an OpenCL layer: makes the loader find it, and implements struct vendor. */
+/* The shim as a layer of OpenCL: makes OpenCL's loader find it, and implements struct vendor. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>

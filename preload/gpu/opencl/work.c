@@ -29,8 +29,8 @@ struct pool {
 	struct work *_Atomic back;	/* structs that the shim's thread gave back, latest first */
 	atomic_uint nr_begun;		/* written by the thread only */
 	atomic_bool is_taken;
-	bool is_busy;			/* the thread is in work__new(), so its signal handlers must
-					 * not enter */
+	bool is_busy;			/* the thread is in work__new(), which its signal handlers
+					 * must not enter */
 };
 
 struct chunk {
@@ -197,7 +197,7 @@ static void refuse(const struct work *w, cl_int status)
 	refused__add(XPU_API_OPENCL, w->id, status);
 }
 
-/* Handles the end of @w with @status. Uses up the reference to its event. */
+/* Records that @w has ended with @status, and releases the event of @w. */
 static void ended(struct work *w, cl_int status)
 {
 	cl_event event = w->event;

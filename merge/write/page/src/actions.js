@@ -6,7 +6,7 @@ import { writeUrl } from "./url.js";
 
 let showPage = () => {};
 
-/* Sets the function that each step calls at its end, with the previous choices. */
+/* Sets the function that each step calls at its end. This function gets the previous choices. */
 export function onStep(update) {
 	showPage = update;
 }

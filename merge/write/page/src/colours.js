@@ -69,7 +69,7 @@ export function frameColour(frame) {
 	return colour;
 }
 
-/* Red means that B has more, blue that it has less, white that both are equal. */
+/* Return: red if B has more than A, blue if B has less, white if both are equal. */
 function deltaColour(i) {
 	const larger = Math.max(total[0][i], total[1][i]);
 	const change = larger ? (total[1][i] - total[0][i]) / larger : 0;

@@ -24,7 +24,7 @@ function setOptions(id, options, change) {
 /* the lists of choices, each named after the member of state that it sets */
 const LISTS = ["by", "gpu", "unit", "order", "width"];
 
-/* Adds a list in front of the others. @options: [value, text] of each choice */
+/* Adds a list of choices in front of the other lists. @options: [value, text] of each choice */
 export function addList(member, title, options, change) {
 	el("by").closest(".group").prepend(
 		make("label", null, `${title} `, make("select", { id: member })));
@@ -106,10 +106,10 @@ export function paintChoices() {
 	document.body.dataset.tab = state.tab;
 }
 
-const UNEQUAL = .05;	/* if launches differ by a larger share, the page offers to compare per
-			 * launch */
+const UNEQUAL = .05;	/* if the numbers of launches differ by a larger share, the page offers
+			 * to compare per launch */
 
-/* Says that the recordings did not do the same amount of work, and offers to compare per launch. */
+/* Says that A and B made different numbers of launches, and offers a comparison per launch. */
 function paintPerLaunch() {
 	const box = el("unequal"), ratio = canPerLaunch ? launchesRatio() : 1;
 

@@ -18,8 +18,8 @@ export const haveLines = !derived &&
 export const NONE = -1;
 
 /*
- * Call paths without the frames that grouping puts at the root. Node i of the page is base node i +
- * 1; 0 is the root.
+ * Call paths without the frames that grouping puts at the root. Node i of the page is base node
+ * i + 1; base node 0 is the root.
  */
 export const base = (() => {
 	const nr = data.nodes.frame.length + 1, at = [0];
@@ -64,8 +64,8 @@ const RIGHT_TO_LEFT =
 	/[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
 
 /*
- * Return: a name for use within other text, which stays in order even if the name is written from
- * right to left.
+ * Return: @name, for use within other text. The other text stays in order even if the name is
+ * written from right to left.
  */
 export const isolated = name => RIGHT_TO_LEFT.test(name) ? `\u2068${name}\u2069` : name;
 
@@ -147,7 +147,7 @@ const moved = (bins, by) => Int32Array.from(bins, bin => bin + by);
 
 /*
  * The times of the work of cells. Cell c has the bins from first[c] up to, but not including,
- * first[c + 1]. The value is null if times are unknown, or nothing took time.
+ * first[c + 1]. @times is null if the times are unknown or nothing took time.
  */
 export const times = data.times && data.times.rows.list.length ? (() => {
 	const t = data.times, nr = t.bin.length, whole = wholeScale(t, t),

@@ -100,12 +100,12 @@ function readCalls({ nr }, [gaps, lengths, of, kindOf, ids], tracks, found) {
 	own.forEach(addSpent);
 }
 
-/* for each kind of track: the function that adds its arrays */
+/* for each kind of track: the function that adds a track's arrays */
 const READERS = {
 	work: (track, [gaps, lengths, what, links, bytes, shapes], { tracks, found }) => {
 		/*
-		 * last[t][kind]: the last value for a call of track t - 1 and of this kind; both
-		 * indices are 0 for work without a call
+		 * last[t][kind] is the last value of @what for work whose call is on track t - 1
+		 * and has this kind. last[0][0] is for work without a call.
 		 */
 		const last = [], lastShape = new Uint32Array(cells.nr), { nr } = track;
 		const lastLength = new Uint32Array(cells.nr), most = 2 ** 32 - 1;
@@ -175,8 +175,8 @@ async function unpack(bytes) {
 	const head = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
 	const { tracks, calls } = head, of = Type => new Type(calls.nr + 1);
 	/*
-	 * for each call number: the track + 1 and the index of the call; workTrack, workAt: the
-	 * track + 1 and the index of the first work of the call
+	 * For each call number: track and at have the track + 1 and the index of the call.
+	 * workTrack and workAt have the track + 1 and the index of the call's first work.
 	 */
 	const found = { track: of(Uint32Array), at: of(Uint32Array), workTrack: of(Uint32Array),
 		workAt: of(Uint32Array) };

@@ -127,7 +127,7 @@ export function drawFlame(box, root, { pixels, flame, name, fill }) {
 		draw("path", { id: "alike", class: "outline" }), outlineRect("chosen"),
 		outlineRect("hovered"));
 
-	/* The list includes frames without elements of their own; tests read it, too. */
+	/* The list includes frames that have no element of their own. Tests read the list, too. */
 	svg.frames = placed;
 	box.replaceChildren(svg);
 }

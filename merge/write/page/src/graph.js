@@ -71,7 +71,7 @@ function sharedRun(root, least) {
 	return run.length > 1 ? run : null;
 }
 
-/* Return: nameless frames of one library, each of which is the only child of the previous frame. */
+/* Return: nameless frames of one library; each frame is the only child of the previous frame. */
 function namelessRun(i, least) {
 	const library = libraryOf(i), run = [i];
 
@@ -129,7 +129,10 @@ function findFolds(least) {
 	}
 }
 
-/* Return: a test for children of the zoomed frame that are in the zoomed group of narrow frames. */
+/*
+ * Return: a function that tells whether a child of the zoomed frame is in the zoomed group of
+ * narrow frames.
+ */
 function inGroup() {
 	const [first, last, limit] = state.group.split("-").map(Number);
 

@@ -10,7 +10,7 @@ import { plural } from "./words.js";
 const MAX_ABOUT = 64;		/* maximum number of recordings whose facts are shown */
 const MAX_ANSWER = 4;		/* lines of the answer */
 
-/* the sides that are recordings */
+/* the sides that have recordings */
 export const shownSides = sides.filter(side => side.recordings.length);
 export const compared = diff && !derived;
 

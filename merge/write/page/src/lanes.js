@@ -22,7 +22,7 @@ const rankOf = v => v === undefined ? -1 : v;
 const byThread = (a, b) => rankOf(a.rank) - rankOf(b.rank) || rankOf(a.pid) - rankOf(b.pid) ||
 	rankOf(a.thread) - rankOf(b.thread);
 
-/* Return: the total time of the tracks' events. Threads are ordered by it. */
+/* Return: the total time of the tracks' events. Threads are ordered by this time. */
 const busyOf = tracks => tracks.reduce((sum, t) => sum + t.spent[t.nr], 0);
 
 function threadRows(tracks) {

@@ -74,7 +74,7 @@ export function drawMeter(ctx, meter, y, height, left, right, nsAt) {
 	ctx.fill();
 }
 
-/* Return: pairs of a label and a value about a meter, for a pixel that is the time @from to @to. */
+/* Return: pairs of a label and a value about a meter, for a pixel that covers @from to @to. */
 export function meterWords(meter, from, to) {
 	const { value } = meter, first = pointAt(meter, from), last = pointAt(meter, to);
 	const end = meter.from.length - 1, whole = meter.from[end] - meter.from[0];

@@ -162,7 +162,7 @@ function unitIsOf(counted, kind) {
 		!kinds.some((_, k) => isDevice[k] && counted[k]);
 }
 
-/* Whether the sides are two recordings that "per launch" can compare. */
+/* Whether "per launch" is possible: the sides are two recordings with launches. */
 export const canPerLaunch = diff && !derived && !data.normalize &&
 	sides.every(side => side.totals.launches > 0);
 /* Return: the ratio of launches, B to A. */
@@ -171,7 +171,7 @@ export const launchesRatio = () => sides[1].totals.launches / sides[0].totals.la
 /* Return: the factor for the values of a side. */
 const scaleOf = s => state.per === "launch" && s === 0 ? launchesRatio() : sides[s].scale;
 
-/* Return: for each kind, the sum over all cells in the chosen unit, whatever kinds are chosen. */
+/* Return: each kind's sum over all cells, in the chosen unit, even if the kind is not chosen. */
 export function sumsOfKinds(s) {
 	const sums = kinds.map(() => 0), v = values[s][measure()];
 

@@ -3,7 +3,7 @@
 
 const STEP = 16;		/* elements that share an element of the level above */
 
-/* Return: an array, made on first use: the longest of each STEP ** (@level + 1) events. */
+/* Return: the array, made on first use, of the longest of each STEP ** (@level + 1) events. */
 function levelOf(track, level) {
 	const { longest, from, to, nr } = track;
 
@@ -89,7 +89,7 @@ export function nextLong(track, i, least) {
 	while (i < nr && to[i] - from[i] < least) {
 		let size = 1, level = 0;
 
-		/* Skip the largest block without such an event. */
+		/* Skip the largest block in which no event lasts that long. */
 		while (i % (size * STEP) === 0 && i + size * STEP <= nr) {
 			const e = levelOf(track, level)[i / (size * STEP)];
 

@@ -29,8 +29,8 @@ export function search(term) {
 		regex = new RegExp(term, flags);
 	} catch {
 		/*
-		 * The term may be incomplete, or no regular expression, such as "operator[]":
-		 * search for the text itself.
+		 * The term is no valid regular expression: it may be incomplete, or a plain text
+		 * such as "operator[]". Search for the text itself.
 		 */
 		input.setAttribute("aria-invalid", "true");
 		isText = true;

@@ -20,7 +20,8 @@ import {
 import { hideTip, showWords } from "./tooltip.js";
 import { formatMoment } from "./words.js";
 
-const REST = 160;		/* the page follows after this many ms without a movement */
+const REST = 160;		/* after this many ms without a movement, the page below the
+				 * timeline is updated */
 const ZOOM = 1.25, MOVE = .12, NEAR = 2;
 
 let timer = 0;
@@ -132,7 +133,7 @@ function reachEvent(track, i) {
 	chooseEvent({ track, i });
 }
 
-/* Return: the first event of a track that ends after the shown time begins, or the last event. */
+/* Return: the first event of a track that ends after shownFrom, or the track's last event. */
 const firstSeen = track => Math.min(track.nr - 1, firstAfter(track.over, shownFrom));
 
 /* Chooses the next event of the row, or an event in the next row. */

@@ -35,7 +35,7 @@ function recordedIn(from, to) {
 	return sum;
 }
 
-/* Return: elements for the gaps between windows that are wide enough to be seen. */
+/* Return: an element for each gap between windows, if the gap is wide enough to be seen. */
 function gaps() {
 	const { from_ns: first, bin_ns: width, nr } = times.rows, span = width * nr, list = [];
 	let at = first;
@@ -131,8 +131,8 @@ function stripLines() {
 let rows = null, full = null, painted = null;
 
 /*
- * Return: for each bin, how many of its ns were recorded. Without windows, all of them were. A full
- * row has this value.
+ * Return: for each bin, the value of a full row. This is the number of recorded ns in the bin, or
+ * the bin's whole width if the recording has no windows.
  */
 function fullBins() {
 	const { from_ns: from, bin_ns: width, nr } = times.rows;
@@ -142,8 +142,8 @@ function fullBins() {
 }
 
 /*
- * Return: the outline of stacked values, from @low to @high, in a row for @nr threads, devices or
- * CPUs with its top at @y.
+ * Return: the outline of stacked values, from @low to @high. The row of these values has its top at
+ * @y, and is for @nr threads, devices or CPUs.
  */
 function outlineOf(low, high, nr, y) {
 	const at = (v, b) => (y + HEIGHT - Math.min(1, v / (full[b] * nr)) * HEIGHT).toFixed(2);
@@ -228,7 +228,7 @@ function drawNames() {
 
 /* ---- the stretch ---------------------------------------------------------------------------- */
 
-/* Return: the bin of the sums at a fraction of the strip. */
+/* Return: which bin of the sums is at @at, a fraction of the strip's width. */
 function binAt(at) {
 	const ns = times.rows.from_ns + at * times.rows.nr * times.rows.bin_ns;
 

@@ -3,8 +3,8 @@
  * timeline.js - single events on streams and threads, below the overview
  *
  * Drawing takes longer with more pixels, but not with more events. Where several events share a
- * column of pixels, the height of the bar is their share of the column's time, in the color of the
- * longest event (pyramid.js).
+ * column of pixels, one bar shows them: its height is their share of the column's time, and it has
+ * the color of the longest event (pyramid.js).
  */
 import { dark } from "./colours.js";
 import { times } from "./data.js";

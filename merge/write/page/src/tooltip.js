@@ -65,7 +65,7 @@ export function showTip(event, d) {
 	moveTip(event);
 }
 
-/* Shows a title, and pairs of a label and a value below it. */
+/* Shows a title, and below the title pairs of a label and a value. */
 export function showWords(event, title, pairs) {
 	el("tip").replaceChildren(make("strong", null, title),
 		make("dl", null, ...pairs.flatMap(([label, value]) =>

@@ -215,8 +215,8 @@ const isStub = (n, i) => /^__(cudaLaunchKernel|device_stub_)/.test(nameOf(n)) ||
 
 /*
  * Return: the node of the frame that best names the place of a call path, as xpumerge chooses it:
- * the innermost Python frame, or else the innermost frame of the program, or else of a library. @i:
- * the work
+ * the innermost Python frame, or else the innermost frame of the program, or else the innermost
+ * frame of a library. @i: the work
  */
 export function placeOfPath(i) {
 	const best = [NONE, NONE, NONE];

@@ -28,7 +28,7 @@ export function formatMoment(ns, step_ns) {
 		formatTime(ns, "auto");
 }
 
-/* Return: a size with the digits that lib/human.c gives it in messages and tables. */
+/* Return: a size with as many digits as lib/human.c prints in messages and tables. */
 export function formatBytes(bytes) {
 	const units = ["B", "KiB", "MiB", "GiB", "TiB"];
 	let i = 0, size = Math.abs(bytes);

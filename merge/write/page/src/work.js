@@ -36,7 +36,7 @@ const scope = () => kindOf(state.zoom) === NONE && !state.group ? state.zoom : 0
 const isWork = i => kindOf(i) === NONE ? onCpu(i) > 0 :
 	kindOf(parentOf[i]) === NONE && (width[i] > 0 || count.some(nr => nr[i] > 0));
 
-/* Return: a row for each name of work in the scope. @found: the frames that count; null: all */
+/* Return: a row for each name of work in the scope. @found: the frames to include; null: all */
 function workRows(found = matches) {
 	const rows = new Map(), top = scope();
 
@@ -89,8 +89,8 @@ function workSorted(rows) {
 /* ---- cells ---------------------------------------------------------------------------------- */
 
 /*
- * Return: the average time of a piece of work. In a picked stretch it is not exact, because the
- * stretch has only parts of the work at its ends.
+ * Return: the average time of a piece of work. In a picked stretch, this average is not exact,
+ * because only a part of the work at the ends lies inside the stretch.
  */
 function averageWords(row, s) {
 	if (!row.nr[s] || measure() === "nr" || kinds[row.kind] === "pending")
@@ -151,8 +151,8 @@ function briefName(i) {
 }
 
 /*
- * Makes the cell for the call path that launched most of a row: its place, and the caller of this
- * place.
+ * Makes the cell that shows which call path launched most of the work in a row. The cell has the
+ * place of this path, and the caller of the place.
  */
 function pathCell(row) {
 	const place = placeOfPath(row.path.node);
@@ -176,7 +176,7 @@ function choose(row) {
 	go({ selected: node, group: "", zoom: fits(node) ? scope() : parentOf[node] });
 }
 
-/* Selects the kernel @name in the graph, as a click on its row does, whatever is counted now. */
+/* Selects the kernel @name in the graph, even if the user's choices hide the kernel now. */
 export function selectKernel(name) {
 	const find = () => workRows(null).find(row =>
 		kinds[row.kind] === "kernel" && frames.name[row.frame] === name);
