@@ -67,7 +67,7 @@ struct shim {
  */
 #define MAX_ENDED	256
 
-struct followed {			/* PROBES_PID: a process whose switches have probes */
+struct followed {			/* PROBES_PID: a process whose switches are watched */
 	UT_hash_handle hh;
 	struct followed *next;		/* links the list of ended processes */
 	pid_t pid;

@@ -16,7 +16,7 @@ struct rest {
 	uint64_t bytes[MOMENTS];	/* without memory of other recordings */
 };
 
-/* the rests of one device */
+/* the unattributed memory of one device, over time */
 struct rests {
 	struct rest *v;
 	size_t nr;

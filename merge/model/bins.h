@@ -13,7 +13,7 @@
  *	Bins become twice as long, while there are more than BINS_MIN bins.
  *	The keys with the least time are summed up by group, if they have a small part of all time.
  *	Otherwise, each key is replaced by its coarser key (see struct bins_keys).
- *	As many keys as necessary are summed up by group, the smallest keys first.
+ *	As many keys as necessary are summed up by group, the keys with the least time first.
  *
  * If keys have no groups, all sums are dropped instead, and full is set.
  */

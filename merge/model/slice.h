@@ -13,7 +13,7 @@
 
 enum slice_kind {
 	SLICE_API,			/* a CUDA API call */
-	SLICE_RANGE,			/* a range of the program's own; a mark has no length */
+	SLICE_RANGE,			/* a range that the program marked; a mark has length 0 */
 	NR_SLICE_KINDS
 };
 

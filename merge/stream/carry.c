@@ -1042,8 +1042,8 @@ void carry__next(struct carry *c, struct outfile *outfile, uint64_t number, uint
 	HASH_ITER(hh, c->processes, p, next_process) {
 		records__write(&p->top, outfile);
 		/*
-		 * If a process is kept only for its children, an earlier file has already compared
-		 * its counters.
+		 * If a process is kept only for its children, the process's counters are in an
+		 * earlier file already.
 		 */
 		if (!p->final_in || p->final_in == number)
 			process__write_counters(p, outfile);

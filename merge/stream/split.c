@@ -569,7 +569,7 @@ static ssize_t split__take(struct split *s, size_t len)
 }
 
 /*
- * Determines whether the earlier program had read the bytes that it had copied from the pipe.
+ * The earlier program copied bytes that stayed in the pipe. Determines whether it also read them.
  * Return: 0 or -ENOMEM.
  */
 static int split__find_place(struct split *s)

@@ -9,9 +9,9 @@
 #include "xpu_time.h"
 
 /*
- * In older recordings, a duration may be negative by some us, because its wake-up and its end have
- * timestamps from the clocks of two CPUs. A duration that is negative by less than this limit
- * counts as 0, and not as damage.
+ * In older recordings, a duration may be negative by a few us, because the wakeup and the end of
+ * the wait have timestamps from the clocks of two CPUs. A duration that is negative by less than
+ * this limit counts as 0, and not as damage.
  */
 #define CLOCKS_APART_NS	1000000000ull
 

@@ -155,7 +155,7 @@ static bool frame__is_stub(const struct frame *frame)
 	       !strncmp(frame->name, "__device_stub_", 14);
 }
 
-/* Whether the function has the kernel's name: <<<>>> calls this function. */
+/* Whether the frame's function has the kernel's name, as the stub that <<<>>> calls has. */
 static bool frame__is_of(const struct frame *frame, const char *kernel)
 {
 	size_t len = strcspn(frame->name, "(<");
@@ -214,7 +214,7 @@ static void print_frames(FILE *f, const struct stack *stack, uint32_t nr)
 	}
 }
 
-/* Prints all frames, as in a folded line, for programs. */
+/* Prints all frames as in a folded line, which other programs can read. */
 static void print_folded(FILE *f, const struct stack *stack)
 {
 	uint32_t i;

@@ -58,12 +58,12 @@ struct call_log {
 };
 
 /* The manual explains these rules, too. A word is a part of a name that begins with a capital. */
-static const char *const trifling[] = {		/* the names of trivial calls have one of these
+static const char *const trivial[] = {		/* the names of trivial calls have one of these
 						 * words ... */
 	"Can", "Choose", "Compute", "Configure", "Current", "Elapsed", "Exchange", "Get", "Is",
 	"Occupancy", "Peek", "Pop", "Push", "Query", "Setup", NULL,
 };
-static const char *const never_trifling[] = {	/* ... except calls with these words, which may load
+static const char *const never_trivial[] = {	/* ... except calls with these words, which may load
 						 * code or wait */
 	"Count", "External", "Func", "Function", "Graph", "Ipc", "Kernel", "Library", "Mem",
 	"Module", "Properties", "Symbol", NULL,
@@ -107,9 +107,9 @@ static bool has_word(const char *name, const char *const *words)
 
 enum call_weight calls__weigh(const char *name)
 {
-	if (has_word(name, never_trifling))
+	if (has_word(name, never_trivial))
 		return CALL_TAKES_TIME;
-	if (has_word(name, trifling))
+	if (has_word(name, trivial))
 		return CALL_TRIFLE;
 	return has_word(name, taking_time) ? CALL_TAKES_TIME : CALL_UNKNOWN;
 }

@@ -431,8 +431,8 @@ static inline bool walk__note_step(struct unwinder *u, const struct step *s, uin
 }
 
 /*
- * Notes the frames that the next walk can be compared with: this walk's own frames and, outside of
- * them, frames of the last walk. @sp: where this walk began
+ * Notes the frames that the next walk can be compared with: this walk's own frames, followed by the
+ * previous walk's frames that are farther out on the stack. @sp: where this walk began
  */
 static void walk__note(struct walk *w, uint64_t sp)
 {

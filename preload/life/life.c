@@ -53,7 +53,7 @@
 /* How long to wait for the shim's thread while no work arrives or is packed: */
 #define EXIT_WAIT_S	5		/* when the process ends: until the thread leaves its
 					 * loop */
-#define LAST_WAIT_S	30		/* after its loop: until the thread has sent everything */
+#define LAST_WAIT_S	30		/* after the thread's loop: until it has sent everything */
 #define END_WAIT_S	1		/* if the process ends without exit handlers */
 #define TELL_NS		900000000ull	/* part of END_WAIT_S, for handing over shared memory */
 

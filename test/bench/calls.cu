@@ -108,9 +108,9 @@ static bool has_word(const char *name, const char *const *words)
 	return false;
 }
 
-static bool is_trifle(const char *name)
+static bool is_trivial(const char *name)
 {
-	static const char *const trifling[] = {
+	static const char *const trivial[] = {
 		"Get", "Peek", "Is", "Query", "Push", "Pop", "Current", "Occupancy", NULL,
 	};
 	static const char *const timed[] = {
@@ -118,7 +118,7 @@ static bool is_trifle(const char *name)
 		"Properties", "Symbol", NULL,
 	};
 
-	return has_word(name, trifling) && !has_word(name, timed);
+	return has_word(name, trivial) && !has_word(name, timed);
 }
 
 static bool is_path(const char *name)
@@ -156,7 +156,7 @@ static void watch(CUpti_SubscriberHandle subscriber, CUpti_CallbackDomain domain
 
 static bool is_timed(const char *name)
 {
-	return !is_trifle(name) && strcmp(name, "cuKernelGetName");
+	return !is_trivial(name) && strcmp(name, "cuKernelGetName");
 }
 
 static void measure_calls(bool all)
@@ -168,11 +168,11 @@ static void measure_calls(bool all)
 
 		if (cuptiGetCallbackName(CUPTI_CB_DOMAIN_RUNTIME_API, cbid, &name) ==
 			    CUPTI_SUCCESS &&
-		    name && !all && is_trifle(name))
+		    name && !all && is_trivial(name))
 			cuptiActivityEnableRuntimeApi(cbid, 0);
 		if (cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, cbid, &name) ==
 			    CUPTI_SUCCESS &&
-		    name && (!strcmp(name, "cuKernelGetName") || (!all && is_trifle(name))))
+		    name && (!strcmp(name, "cuKernelGetName") || (!all && is_trivial(name))))
 			cuptiActivityEnableDriverApi(cbid, 0);
 	}
 }

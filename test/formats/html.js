@@ -224,12 +224,12 @@ async function testLoss() {
 	ok(!(await page.isVisible("#accounts pre")), "the facts replace the notes");
 	await page.click("#title");
 	ok(!(await page.isVisible("#accounts dl")), "a click elsewhere closes the facts");
-	const trifle = await open("wide.html");
+	const unnamed = await open("wide.html");
 
-	await ready(trifle);
-	ok(/frames without a function name/.test(await trifle.textContent("#accounts")) &&
-	   !(await trifle.$("#accounts .loss")), "frames without a name do not count as a loss");
-	await trifle.context().close();
+	await ready(unnamed);
+	ok(/frames without a function name/.test(await unnamed.textContent("#accounts")) &&
+	   !(await unnamed.$("#accounts .loss")), "frames without a name do not count as a loss");
+	await unnamed.context().close();
 	for (const fact of ["./app --size 4096", "host", "UTC"])
 		ok((await page.textContent("header")).includes(fact), `the page says: ${fact}`);
 	await page.context().close();

@@ -52,7 +52,7 @@ xpuload -o torch.data python3 "$XPU_SRC/test/gpu/nvtx.py" >out 2>load.log
 is $? 0 "PyTorch: exit status 0" || diag "$(cat load.log out)"
 diag "PyTorch: $(grep 'launches from' load.log)"
 like "$(tail -n 1 load.log)" 'lost 0$' "PyTorch: nothing is lost"
-in_ranges() {		# in_ranges PATH: prints how many launches are in exactly these ranges
+in_ranges() {		# in_ranges PATH: prints how many launches are in exactly the ranges of PATH
 	xpumerge -i torch.data -f folded --gpu-only --by nvtx --unit count 2>/dev/null |
 		sed 's/;[^[][^;]*//g; s/;\[GPU[^;]*\( [0-9]*\)$/\1/' |
 		awk -v path="$1" '{ n = $NF; sub(/ [0-9]+$/, "") } $0 == path { t += n }

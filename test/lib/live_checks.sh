@@ -33,8 +33,8 @@ behind_limit() {
 	"$@"
 }
 
-# start NAME COMMAND...: runs COMMAND, which finally execs live. Its commands come from NAME.cmd,
-# and its output goes to NAME.out and NAME.err.
+# start NAME COMMAND...: runs COMMAND, which ends in the program "live". This program reads commands
+# from NAME.cmd; its output goes to NAME.out and NAME.err.
 start() {
 	name=$1
 	shift

@@ -7,7 +7,7 @@ version=$(sed -n 's/^VERSION[\t ]*:= *//p' "$XPU_SRC/GNUmakefile")
 like "$version" '^[0-9]+\.[0-9]+\.[0-9]+$' "GNUmakefile: VERSION has three numbers"
 for program in xpuload xpumerge; do
 	is "$($program --version)" "$program $version" \
-		"$program --version prints the version of GNUmakefile"
+		"$program --version prints the version that GNUmakefile states"
 done
 like "$(grep -m 1 '^## ' "$XPU_SRC/CHANGELOG.md")" \
 	"^## $(echo "$version" |

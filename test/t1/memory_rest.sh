@@ -74,7 +74,7 @@ for files in one.data "a.data b.data" "b.data a.data"; do
 done
 is "$(held a.data b.data --memory leaked)" "device 250" "the rest is not reported as leaked"
 is "$(held a.data other.data --memory live --at 10500ns)" "device 50,rest 130 in 2" \
-	"two devices each have their own rest"
+	"two devices: the rest is computed for each device"
 is "$(held a.data later.data --memory live)" "device 460,rest 140" \
 	"two recordings of different times each have their own rest"
 

@@ -14,7 +14,7 @@ pairs_clocks
 truth_row() {
 	[ $(($3 * 1000)) -le $(($2 + $3)) ] && [ $(($2 * 10)) -ge $((($2 + $3 + $4 + $5) * 8)) ] &&
 		[ "$7" -le "$6" ]
-	ok $? "an ordinary recording: right $2 wrong $3 uncertain $4 none $5 launches $7 of $6: $1"
+	ok $? "an ordinary recording ($1): $2 right, $3 wrong, $4 uncertain, $5 unmatched; $7 of $6 launches"
 }
 pairs_ordinary
 done_testing

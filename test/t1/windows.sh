@@ -35,6 +35,6 @@ account() {		# account FROM TO
 like "$(account 2 2.01)" \
 	'^times off the CPU: 1\.[89][0-9]* ms, which may be wrong by up to [1-3]\.[0-9]* ms: ' \
 	"a window of 10 ms: the account gives the error bound of off-CPU times"
-is "$(account 0 4)" "" "a window that cuts no sum: the account gives no error bound"
+is "$(account 0 4)" "" "a window whose edges lie in no sum: the account gives no error bound"
 [ -n "$page" ] || skip "stretches of the page" "node is missing"
 done_testing

@@ -73,7 +73,7 @@ static const char *name_of(uint32_t cbid)
 	return listener.strings[listener.api_names[runtime][cbid & ~XPU_CALL_RUNTIME]];
 }
 
-static void trifles(void)
+static void trivial_calls(void)
 {
 	static const char *const are[] = {
 		"cudaGetDevice_v3020", "cudaStreamIsCapturing_v10000", "cudaGetLastError_v3020",
@@ -126,7 +126,7 @@ static void all_functions(void)
 			if (calls__weigh(name) != CALL_UNKNOWN)
 				continue;
 			nr_unknown++;
-			diag("%s: a trifle, or can it take time? See calls.c", name);
+			diag("%s: trivial, or can it take time? See calls.c", name);
 		}
 	ok(nr > 600, "%u functions have callbacks", nr);
 	is_int(nr_unknown, 0, "the rules classify all functions with callbacks");
@@ -313,7 +313,7 @@ int main(void)
 	cudaDeviceSynchronize();
 	ok(listener__wait(&listener.nr_kernels, 1), "a kernel is recorded");
 	is_int(heard(nr_calls), 0, "no call is sent before a listener asks for calls");
-	trifles();
+	trivial_calls();
 	all_functions();
 	want_calls(true);
 	threads();

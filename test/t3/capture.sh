@@ -65,7 +65,7 @@ is "$(xpumerge -i profiler-bpf.data --window 3-5 -f chrome 2>/dev/null |
 is "$(xpumerge -i profiler-bpf.data --window 3-5 -f html 2>/dev/null |
 	sed -n 's/.*"nr_windows":3,"recorded"://p' |
 	grep -o '\[[0-9]*,[0-9]*,[0-9]*\]' | wc -l)" 3 "the page shows where windows begin and end"
-# While PC sampling is on, CUPTI would not record device work again after the end of a window.
+# With PC sampling on, CUPTI does not resume recording device work after a window has ended.
 xpuload --strict --gpu-only --stalls --capture cuda-profiler-api -o stalls.data "$capture" -t 2 \
 	-w 3 -n 100 -p 20 >/dev/null 2>load.log
 is $? 0 "stalls: exit status 0" || diag "$(cat load.log)"

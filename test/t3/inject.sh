@@ -230,7 +230,7 @@ like "$(cat log)" '2 processes have CUDA only from the process that forked them'
 	"forked children: a message says that they get no shim"
 child=${children%%[!0-9]*}
 xpuload -p "$child" --duration 1 -o forked.data 2>log
-is "$? $(mapped "$child")" "0 1" "forked children: a child that the user names gets the shim" ||
+is "$? $(mapped "$child")" "0 1" "forked children: a child whose pid the user gives gets the shim" ||
 	diag "$(cat log)"
 # shellcheck disable=SC2086 # several pids
 kill $forker $children

@@ -204,9 +204,9 @@ if [ -x "$XPU_BUILD/workload/cl_pair" ]; then
 		"every launch of CUDA and of OpenCL is matched, under its own site"
 	like "$(cat pair.folded)" \
 		'site_03;kernel_03;__cudaLaunchKernel;\[GPU[0-9]*_Kernel\]kernel_03' \
-		"calls of CUDA have their names"
+		"frames of CUDA API calls are named after the calls"
 	like "$(cat pair.folded)" 'site_13;clEnqueueNDRangeKernel;\[GPU[0-9]*_Kernel\]kernel_13' \
-		"calls of OpenCL have their names"
+		"frames of OpenCL API calls are named after the calls"
 	cuda=$(awk '/;__cudaLaunchKernel;/ { nr += $NF } END { print nr }' pair.folded)
 	for table in launches device; do
 		is "$(apis $table -i pair.data)" "0: $cuda 1: $((12000 - cuda)) " \

@@ -486,10 +486,10 @@ struct band {
  * The stacks and launches of one pair of threads, both sorted by time, and the table of their
  * alignments. Cell (i, k) is the sum of all alignments of the stacks up to i whose last matched
  * launch is k-1. The row's first cell also includes the alignments whose last matched launch is
- * earlier. Stack i is either stray, or belongs to a launch after the last matched launch; any
- * launches in between have no stack. Each alignment is therefore exactly one path through the
- * table. Rows are scaled to a sum of 1. Only the rows of the forward pass are kept; the backward
- * pass needs one row at a time.
+ * before that cell's launch. Stack i is either stray, or belongs to a launch after the last matched
+ * launch; any launches in between have no stack. Each alignment is therefore exactly one path
+ * through the table. Rows are scaled to a sum of 1. Only the rows of the forward pass are kept; the
+ * backward pass needs one row at a time.
  */
 struct lane {
 	struct matcher *m;

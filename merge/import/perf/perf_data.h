@@ -4,8 +4,8 @@
  *
  * It uses these features of the file: event names, build-ids of files, the host's name and system,
  * and the relation of the clock to wall-clock time. Call chains and stack copies (--call-graph
- * dwarf) become records of our own format, so that the same code reads the binaries for perf.data
- * and for our own recordings.
+ * dwarf) become records of our own format. So perf.data and our own recordings share the code that
+ * reads the binaries of the profiled programs.
  * Source: Linux, tools/perf/Documentation/perf.data-file-format.txt,
  * include/uapi/linux/perf_event.h.
  */

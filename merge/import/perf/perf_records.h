@@ -10,7 +10,7 @@
 
 struct perf_told {
 	uint64_t nr_samples;
-	uint64_t samples_ns;		/* time of the samples */
+	uint64_t samples_ns;		/* total time that the samples stand for */
 	uint64_t first_ns, last_ns;
 	uint32_t nr_threads;
 };

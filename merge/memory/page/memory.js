@@ -21,7 +21,7 @@ import {
 	formatBytes, formatMoment, formatTime, integer, percent, plural,
 } from "../../write/page/src/words.js";
 
-/* the memory over time of the page's only side, or null */
+/* the memory over time if the page has only one side; otherwise null */
 const memoryTime = !derived && sides.length === 1 && sides[0].memory_time &&
 	sides[0].memory_time.heaps.length ? sides[0].memory_time : null;
 

@@ -194,7 +194,7 @@ static bool begins(const char *name, const char *with)
 }
 
 /* Whether the function @name only reads a known value, adds a reference, or sets an argument. */
-static bool is_trifle(const char *name)
+static bool is_trivial(const char *name)
 {
 	return (begins(name, "clGet") && !strstr(name, "IDs")) || begins(name, "clRetain") ||
 	       begins(name, "clSetKernel");
@@ -207,7 +207,7 @@ void opencl_calls__want(enum calls_wanted wanted)
 
 	for (i = 0; i < NR_CALLS && wanted != have; i++)
 		atomic_store(&timed[i], names[i] && wanted != CALLS_NONE &&
-			     (wanted == CALLS_ALL || !is_trifle(names[i])));
+			     (wanted == CALLS_ALL || !is_trivial(names[i])));
 	have = wanted;
 	if (wanted == CALLS_NONE)
 		calls__close(XPU_API_OPENCL);

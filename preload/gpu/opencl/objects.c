@@ -43,8 +43,8 @@ static size_t place_of(const void *handle)
 }
 
 /*
- * Return: the entry of @handle, or NULL. With @add, the entry is added if necessary; the caller
- * then holds the lock. If the table is full, all further handles share one entry.
+ * Return: the entry of @handle, or NULL. With @add, the entry is added if necessary. The caller
+ * of @add must hold the lock. If the table is full, all further handles share one entry.
  */
 #define FIND(type)									\
 static struct type *type##__find(void *handle, bool add)				\
