@@ -41,8 +41,7 @@ struct injections {
 	bool runs;			/* @now is in progress */
 	struct injection now;
 	char names[512];		/* processes that have got the shim */
-	size_t nr_unnamed;		/* number of processes with the shim that are not in
-					 * @names */
+	size_t nr_unnamed;		/* number of further processes that have got the shim */
 	struct refusal refusals[MAX_REFUSALS];
 	uint64_t nr_others;		/* refusals that have no room in @refusals */
 };

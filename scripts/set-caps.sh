@@ -3,7 +3,7 @@
 #
 # set-caps.sh FILE GROUP: lets the members of a group record with an installed xpuload, and says
 # what it did. The kernel's documentation calls such a group a "privileged perf users group". If the
-# script fails, FILE gets no capabilities, and can only be used with sudo.
+# script fails, FILE gets no capabilities, and is for use with sudo.
 
 file=$1 group=$2
 caps=cap_bpf,cap_perfmon=p	# enough since Linux 6.6; older versions also need cap_sys_admin

@@ -31,7 +31,8 @@
 	row(NS_THREADS,	1 << 18,	1 << 20,	1 << 12)		\
 	/* Logs of threads. Beyond: entries that are sent twice are recorded twice. */	\
 	row(LOGS,	1 << 18,	1 << 20,	1 << 12)		\
-	/* Stacks of blocked threads. Beyond: new stacks are only counted. */	\
+	/* Stacks of blocked threads. Beyond: new stacks are only counted, and their	\
+	 * time has no stack. */							\
 	row(OFF_STACKS,	1 << 18,	1 << 20,	1 << 12)		\
 	/* Python code in samples. Beyond: frames have unknown code, and are counted. */	\
 	row(CODES,	1 << 18,	1 << 20,	1 << 12)

@@ -171,7 +171,10 @@ void arch__enter(struct user_regs_struct *r, uint64_t code, uint64_t data, uint6
 const uint64_t arch__clone_flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
 				   CLONE_THREAD | CLONE_SYSVSEM | CLONE_PTRACE;
 
-/* These are the offsets of members of struct pthread; glibc has not changed them since 2.28. */
+/*
+ * These and TCB_TID are the offsets of members of struct pthread. glibc has not changed them since
+ * 2.28.
+ */
 #define TCB_TCB			0x00
 #define TCB_DTV			0x08
 #define TCB_SELF		0x10

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MARGIN		16		/* maximum disorder of the ids of several threads */
+#define MARGIN		16		/* ids may be out of order between threads by this many */
 #define EARLY_NS	1000000		/* device work may begin this much before its call */
 #define SKEW_NS		1000000000	/* the clocks of a file differ by at most this */
 #define NR_FIRST	256		/* number of activity records used to compare clocks */

@@ -408,8 +408,8 @@ static int nsys__read_kernels(struct nsys *n)
 enum { FIRST_PAGES = 11 };		/* CUDA_MEMCPY_KIND_UVM_HTOD */
 
 /*
- * Sets the kind of a copy from a value of ENUM_CUDA_MEMCPY_OPER. In the export, copies include page
- * migrations of managed memory.
+ * Sets the kind of a copy from a value of ENUM_CUDA_MEMCPY_OPER: a CUpti_ActivityMemcpyKind, or a
+ * page migration of managed memory, which the export has among the copies.
  */
 static void nsys_work__set_copy(struct nsys_work *w, sqlite3_int64 oper)
 {

@@ -468,8 +468,9 @@ static uint32_t trace_file__path(struct trace_file *f, struct paths *from, struc
 }
 
 /*
- * Sets @w to the wait of @call, from the call's wait record. If there is no record, and the process
- * has one context, the wait is for this context. Return: whether the call waited.
+ * Sets @w to the wait of @call, if a function of its name waits. The wait is from the call's wait
+ * record. If there is no record, and the process has one context, the wait is for this context.
+ * Return: whether the call waited.
  */
 static bool trace_file__waits(const struct trace_file *f, const struct idmap *syncs,
 			      const struct idmap *contexts, uint32_t call, struct import_wait *w)

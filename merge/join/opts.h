@@ -33,8 +33,8 @@ struct placed {
 struct spent {
 	uint64_t from_ns, to_ns;
 	uint64_t ns;			/* time spent between from_ns and to_ns */
-	uint32_t nr;			/* number of samples, waits or launches that began at
-					 * from_ns */
+	uint32_t nr;			/* number of samples, waits or launches that began in
+					 * the span */
 	uint32_t aggregate;		/* index in sums.aggregates */
 	uint32_t thread, leaf;
 };

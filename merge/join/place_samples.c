@@ -270,8 +270,8 @@ static int unwound__path(struct second_pass *p, uint32_t proc, struct image *ima
 
 /*
  * Completes a call path that was made with frame pointers: inserts functions without a frame
- * pointer after the innermost user frame. The first @nr frames of p->unwind are these
- * functions. They belong between the innermost frame and the path's next frame.
+ * pointer after the innermost user frame. p->unwind has @nr frames; the inserted frames are between
+ * its innermost frame and the path's next frame.
  */
 static int path__complete(struct second_pass *p, struct path *path, uint16_t nr)
 {

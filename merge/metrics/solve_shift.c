@@ -61,7 +61,7 @@ static void search__choose(struct search *f, const struct solve_of *of,
 
 /*
  * Sets *@rest to the sum of N * log(sum of squared residues) over all metrics, where N is the
- * number of samples. Return: 0 or -ENOMEM.
+ * number of samples that have work. Return: 0 or -ENOMEM.
  */
 static int search__rest(struct search *f, double shift_ns, double *rest)
 {

@@ -8,7 +8,8 @@
  *
  * A bin is (1 << scale.shift) ns long and begins at a multiple of its length, so bins of two
  * structures line up. There are at most BINS_MAX bins. The memory is bounded, and no part of a span
- * is lost. When there are more than @max_sums sums, these steps are taken until there are fewer:
+ * is lost. When there are more than @max_sums sums, these steps are taken until at most
+ * @max_sums sums remain:
  *
  *	Bins become twice as long, while there are more than BINS_MIN bins.
  *	The keys with the least time are summed up by group, if they have a small part of all time.

@@ -105,7 +105,7 @@ static int collect(struct search *s, const struct stalls *stalls)
 	return err;
 }
 
-/* Compares @name with the name of the file s->files.v[i]. */
+/* Compares the name of the file s->files.v[i] with @name. */
 static int compare(const struct search *s, size_t i, const char *name)
 {
 	const struct wanted *w = &s->lines.v[s->files.v[i].first];

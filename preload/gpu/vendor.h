@@ -48,8 +48,8 @@ struct vendor {
 	/* Whether open() can succeed now; called several times a second. NULL: it always can. */
 	bool (*may_open)(void);
 	/*
-	 * Called when nobody listens any more, because all definitions must be sent again to the
-	 * next listener. May be NULL.
+	 * Called when nobody listens any more: messages that were sent once, such as "CUPTI is in
+	 * use", must be sent again to the next listener. May be NULL.
 	 */
 	void (*forget_said)(void);
 	/*

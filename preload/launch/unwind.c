@@ -47,7 +47,8 @@ _Static_assert(sizeof(struct known_rule) == 16, "four in a cache line");
 
 #define MAX_OTHERS	4		/* maximum number of other traces to compare before the
 					 * stack is walked */
-#define MIN_SHARED	16		/* traces share at least this many words: two cache lines */
+#define MIN_SHARED	16		/* traces share at least this many words, or none: two
+					 * cache lines */
 #define WAYS	4
 #define SETS	2048		/* a power of two; 8192 addresses in 128 KB */
 

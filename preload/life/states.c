@@ -205,7 +205,7 @@ static void follow_dormant(struct run *run, bool heard)
 	if (heard && (!vendor->may_open || vendor->may_open()))
 		wake(run);
 	else if (!heard && vendor->forget_said)
-		vendor->forget_said();	/* the next listener needs all definitions, too */
+		vendor->forget_said();	/* what was said must be said to the next listener, too */
 }
 
 static void follow_awake(struct run *run, bool heard)

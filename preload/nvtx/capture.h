@@ -67,8 +67,8 @@ void capture__profiler(bool start);
 
 /*
  * Whether NVTX ranges open windows: ranges that the calling thread pushes, or that the process
- * starts. capture__pushed() and capture__starts() are called before the event is recorded. The
- * other functions below are called after the event is recorded.
+ * starts. capture__pushed() and capture__starts() are called before the event is recorded.
+ * capture__popped(), capture__started() and capture__ended() are called after it is recorded.
  */
 bool capture__watches_ranges(void);
 void capture__pushed(struct range *range);

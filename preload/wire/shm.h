@@ -32,7 +32,10 @@ bool shm__start(const char *where);
  */
 int shm__start_again(const char *where, uint64_t nr_launches);
 
-/* Whether @where was the argument of the last call of shm__start() or shm__start_again(). */
+/*
+ * Whether the last shm__start() or shm__start_again() had the same address as @where, the text
+ * before its first ':', and shm__stop() was not called since.
+ */
 bool shm__is_started(const char *where);
 
 /* Ends the recording of this process: no record is written any more. */

@@ -908,7 +908,7 @@ static void check_text(const char *text)
 			fail("a control character on the terminal", HOSTILE);
 }
 
-/* Tests a whole merge with every writer. Runs only now and then, because a merge takes long. */
+/* Tests a whole merge by xpumerge's functions. Runs only now and then: a merge takes long. */
 static void check_merge(const char *path)
 {
 	static const struct merge_opts opts = { UNIT_US, false };

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # --memory on a real GPU: its numbers equal the numbers of a program that knows the truth, and
-# PyTorch's own numbers at each moment. Also tests JAX and CuPy, and that the code that runs out of
-# memory is named. make bench-gpu measures the cost.
+# PyTorch's own numbers at each moment. Also tests JAX and CuPy, and that the code that holds the
+# memory is named when memory runs out. make bench-gpu measures the cost.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/memory_verdict.sh"
 . "$XPU_SRC/test/lib/memory_torch_checks.sh"

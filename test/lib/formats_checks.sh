@@ -54,7 +54,7 @@ odd_names() {
 	printf '%10000s\0' '' | tr ' ' k
 }
 
-# Removes what a timeline's tracks cannot show. A track has only one name, so the earlier names of a
+# Removes what a timeline's tracks cannot show. A track has only one name, so the other names of a
 # thread are missing. A captured call looks the same as a launch whose kernel was never seen.
 only_tracks() {
 	sed 's/^[^;]*;//' | grep -v '\[GPU_Launch_Pending\] ' | sum_lines

@@ -295,7 +295,7 @@ DRIVER_API(cuArrayCreate_v2, (CUarray *out, const CUDA_ARRAY_DESCRIPTOR *desc), 
 	   array_create(out, desc))
 DRIVER_API(cuArrayDestroy, (CUarray array), (array), NULL, array_destroy(array))
 
-/* As in CUDA, the level with a single element is the last level. */
+/* As in CUDA, no level follows the level with a single element, even if @levels is larger. */
 static CUresult mipmaps_create(CUmipmappedArray *out, const CUDA_ARRAY3D_DESCRIPTOR *desc,
 			       unsigned int levels)
 {

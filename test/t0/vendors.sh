@@ -62,7 +62,7 @@ ok $? "the functions of OpenCL that launch: $(calls 'LAUNCH|LAUNCHES|COPY' | wc 
 is "$(named '**Launches.**' | grep clEnqueue)" "$(calls 'LAUNCH|LAUNCHES|COPY')" \
 	"doc/vendors.md names all functions of OpenCL that launch"
 is "$(named '**Memory.**')" "$(calls ALLOCATION)" \
-	"the page names all functions of OpenCL that allocate watched memory"
+	"the page names all functions of OpenCL that allocate or free watched memory"
 is "$(sed -nE 's/^\| `\[GPU_Wait\]` .*\|([^|]*)\|$/\1/p' $page | grep -oE 'cl[A-Za-z]+' | sort)" \
 	"$(calls WAIT | sort)" "the page names all functions of OpenCL that only wait"
 

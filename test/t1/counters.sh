@@ -62,7 +62,7 @@ is "$(sed -n 2p verdict)" "narrow True None" \
 	"a kernel that uses no tensor core has 0, within three times its error"
 is "$(sed -n 3p verdict)" "pair True True True" \
 	"two kernels that always run together share one value and one group number"
-is "$(sed -n 4p verdict)" "once [None, None] [None, None]" "a kernel of 2 us has no metrics"
+is "$(sed -n 4p verdict)" "once [None, None] [None, None]" "a kernel of 2 us has no values"
 is "$(sed -n 5p verdict)" "path True None" "a call path has the values of its kernels"
 is "$(sed -n 6p verdict)" "check True None" "the values add up to the samples"
 is "$(sed -n 7p verdict)" \

@@ -499,8 +499,8 @@ static void make_cpu(const char *name)
 	const uint64_t in_cuda[] = { IN(CUDA, 1), IN(CUDART, 3), IN(CUDART, 0), IN(APP, STEP),
 				     IN(APP, MAIN), IN(APP, START) };
 	/*
-	 * The first address is a function's first byte, because it was sampled. A return address at
-	 * this place would belong to the previous function.
+	 * The first address was sampled, so it belongs to the function that begins there. As a
+	 * return address, it would belong to the previous function.
 	 */
 	const uint64_t in_kernel[] = { k + KERNEL, k + 2 * KERNEL + 0x20, APP + 0x100 * LOAD,
 				       IN(APP, MAIN), IN(APP, START) };

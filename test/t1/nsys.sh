@@ -411,8 +411,8 @@ done
 # ---- nodes of graphs, waits for events, work without a name
 
 # Two launches are captured at two sites, and one node is added explicitly. The graph is
-# instantiated, and launched twice. The copies of the nodes have their own ids, and the creation of
-# one copy is not recorded.
+# instantiated, and launched twice. The copies of the nodes have their own ids. The creation of
+# one copy is recorded, too. A fourth node also runs, but only its kernels are recorded.
 {
 	schema
 	cat <<END

@@ -10,7 +10,8 @@ pairs_search 1 60
 pairs_families
 pairs_clocks
 
-# In ordinary recordings, the order of the launches makes at least 8 of 10 matches certain.
+# In ordinary recordings, at least 8 of 10 launches get their own stack, and at most 1 of 1,000
+# matches is wrong.
 truth_row() {
 	[ $(($3 * 1000)) -le $(($2 + $3)) ] && [ $(($2 * 10)) -ge $((($2 + $3 + $4 + $5) * 8)) ] &&
 		[ "$7" -le "$6" ]

@@ -164,7 +164,7 @@ like "$(grep 'the shim was put' some.log)" \
 	"put into (pid [0-9]* .($own|busy).(, |: it stays there, asleep$)){3}" \
 	"a tree of 46 processes: the summary names the three processes that got the shim"
 like "$(cat some.log)" 'could not be put into 2 processes, such as pid [0-9]* .busy.: it is stopped' \
-	"a tree of 46 processes: the summary counts the processes that got no shim, and says why"
+	"a tree of 46 processes: the summary counts processes that could not get the shim, and why"
 exact some 1003 "a tree of 46 processes: each launch is recorded"
 
 # Programs that load CUDA after xpuload has attached to their parent: first a shell, then the

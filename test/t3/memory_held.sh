@@ -38,5 +38,5 @@ wait $loader
 xpumerge -i late.data --memory live --at failed -f folded 2>/dev/null >late.folded
 is "$(awk '/GPU_Memory/ { sum += $NF } END { printf "%.0f", sum }' late.folded)" \
 	"$(awk '$1 == "used" { used = $2 } END { print used }' late.out)" \
-		"attached late: the recorded memory adds up to the used memory of the device"
+		"attached late: all kinds add up to the used memory of the device"
 done_testing

@@ -90,7 +90,7 @@ ok "$(($(account paired) < 30))" \
 is "$(account ops)" "$(($(account paired) + $(account late) + $(account older)))" \
 	"attached: each operation is paired, late, or of an older communicator"
 is "$(account from_end)" "$(account paired)" \
-	"attached: operations are paired by their numbers from the end of the recording"
+	"attached: operations are paired by their numbers from the communicator's end"
 like "$(late_path late.data)" "^1,.*load_batch" \
 	"attached: the table begins with the late rank and its call path"
 done_testing

@@ -227,7 +227,7 @@ like "$(cat source.log)" '^xpumerge: --source: src/one/inlined.cu is newer than 
 	"--source: a message says that the file is newer than the recording"
 touch -d 2020-01-01 src/one/inlined.cu
 texts src/one:src >/dev/null
-is "$(grep -c -- --source source.log)" 0 "--source: a file that is found twice is counted once"
+is "$(grep -c -- --source source.log)" 0 "--source: no message about a file that is found twice"
 cp src/one/inlined.cu src/two
 is "$(texts src | wc -l)" 3 "--source: two equal files count as one file"
 is "$(grep -c -- --source source.log)" 0 \

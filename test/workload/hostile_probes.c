@@ -284,7 +284,7 @@ static void send_batch(struct prng *r)
 	if (is_there(at, bytes) && bytes >= sizeof(counters)) {
 		if (one_in(r, 8))
 			spoil(r, &counters, sizeof(counters));
-		/* With these counters, the process is not recorded, as xpuload's status shows. */
+		/* xpuload reads counters, and a message after them, only at a batch's start. */
 		if (one_in(r, 2)) {
 			memcpy(at, &counters, sizeof(counters));
 			used = sizeof(counters);

@@ -6,8 +6,8 @@
  *
  * Reads commands from stdin, one per line, and answers each on stdout when it is done:
  *
- *	burst N		the threads make N launches, each thread from its own site; then data is
- *			copied to the device, on the device and back, and compared: "burst N"
+ *	burst N		the threads make N launches, each thread from four sites in turn; then data
+ *			is copied to the device, on the device and back, and compared: "burst N"
  *	on, off		a separate thread launches from site_bg every 100 us or so; "on"
  *	rss		prints resident memory in KiB: "rss N"
  *	env NAME	prints the value of an environment variable: "env VALUE"

@@ -4,9 +4,9 @@
  * segments
  *
  * Like PyTorch's allocator, it rounds sizes up to 512 bytes. It calls cudaMalloc() for segments of
- * 2 MB, of 20 MB, or as large as a large block. If the allocator is expandable, it instead maps
- * physical memory in pieces of 2 MB, right after its earlier memory. The allocator holds its lock
- * while it reports a block.
+ * 2 MB, of 20 MB, or, for a large block, of the block's size, rounded up to a multiple of 2 MB. If
+ * the allocator is expandable, it instead maps physical memory in pieces of 2 MB, right after its
+ * earlier memory. The allocator holds its lock while it reports a block.
  */
 #include <cstddef>
 #include <cstdint>

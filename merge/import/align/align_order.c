@@ -36,7 +36,7 @@
 #define SET_PRIOR	5.0		/* -log of the probability that a clock was set */
 #define SET_GAIN	1.5		/* gain above which a message says that a clock was set */
 #define SET_CLEAR	60.0		/* gain above which no other sign is needed */
-#define SET_COARSE	0.05		/* jitter / spacing that is a sign of a set clock */
+#define SET_COARSE	0.05		/* jitter / spacing: above this, a sign of a set clock */
 #define TURN_LOST	3.0		/* -log of the probability that a stack has no launch */
 #define JITTER_MIN	100.0		/* in ns: the resolution of clocks */
 
@@ -53,8 +53,9 @@ struct order {
 	const struct lanes *lanes;
 	double range, per_ns;		/* offsets from -range to range, in per_ns bins per ns */
 	double from, to;		/* only stacks between these times are counted */
-	double drift, drift_from;	/* clock drift that stack_time does not correct, estimated
-					 * from the distances before and after drift_from */
+	double drift, drift_from;	/* how much faster the stacks' clock is than stack_time
+					 * assumes, estimated from the distances before and
+					 * after drift_from */
 	int32_t *turns;			/* for each offset: change in the number of stacks followed
 					 * by a launch; later the running sum */
 	int32_t *steps;			/* for each offset: change in the number of launches that

@@ -33,7 +33,7 @@ CUptiResult activity__collect(bool on);
 
 /*
  * Makes CUPTI give back the buffers with finished records. @force: also the buffers with unfinished
- * records, when the shim stops using CUPTI
+ * records, because the process ends or may end, or the shim leaves CUPTI to the program
  */
 void activity__flush(bool force);
 

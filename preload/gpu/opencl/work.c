@@ -128,7 +128,7 @@ struct work *work__new(void)
 	struct work *w;
 
 	if (__builtin_expect(!p, 0) && !(p = pool__get()))
-		return NULL;
+		goto lost;
 	if (p->is_busy)
 		goto lost;
 	p->is_busy = true;

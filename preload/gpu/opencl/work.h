@@ -43,9 +43,10 @@ struct work {
 };
 
 /*
- * Return: a struct for a launch of the calling thread, with its pool, id and session set. If memory
- * is short, counts a lost launch and returns NULL. Takes no lock, and makes no system call while
- * structs of earlier launches are free.
+ * Return: a struct for a launch of the calling thread, with its pool, id and session set; NULL if
+ * memory is short, or if a signal handler interrupted this function and calls it again. NULL counts
+ * as a lost launch. Takes no lock, and makes no system call while structs of earlier launches are
+ * free.
  */
 struct work *work__new(void);
 

@@ -162,7 +162,10 @@ function unitIsOf(counted, kind) {
 		!kinds.some((_, k) => isDevice[k] && counted[k]);
 }
 
-/* Whether "per launch" is possible: the sides are two recordings with launches. */
+/*
+ * Whether "per launch" is possible: there are two sides, both are recordings with launches, and
+ * neither is already normalized.
+ */
 export const canPerLaunch = diff && !derived && !data.normalize &&
 	sides.every(side => side.totals.launches > 0);
 /* Return: the ratio of launches, B to A. */

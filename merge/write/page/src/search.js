@@ -30,7 +30,7 @@ export function search(term) {
 	} catch {
 		/*
 		 * The term is no valid regular expression: it may be incomplete, or a plain text
-		 * such as "operator[]". Search for the text itself.
+		 * such as "operator++". Search for the text itself.
 		 */
 		input.setAttribute("aria-invalid", "true");
 		isText = true;
