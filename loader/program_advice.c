@@ -73,7 +73,7 @@ void program_advice__on_error(const char *name, int err, char *buf, size_t size)
 		snprintf(buf, size, ": chmod +x %s makes a program of it", name);
 }
 
-/* Whether a file is an executable that needs no dynamic linker, which would load the shim. */
+/* Whether a file is a static executable, into which no dynamic linker can load the shim */
 static bool is_static(const char *path)
 {
 	Elf64_Phdr headers[MAX_HEADERS];

@@ -28,8 +28,8 @@ enum inject_function { INJECT_FUNCTIONS(INJECT_NUMBER) NR_FUNCTIONS };
 enum { NEW_STARTS, NEW_WAITS, NEW_MAY_LOAD, NEW_LOADED, NEW_FAILED, NEW_NO_THREAD };
 
 /*
- * Data of the code in the process. The code in arch_*.c uses the members' offsets; assertions in
- * these files check the offsets.
+ * The data of the code that is put into the process. That code uses the members' offsets, which
+ * assertions in arch_*.c check.
  */
 struct inject_data {
 	uint64_t state;			/* NEW_* */

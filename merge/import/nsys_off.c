@@ -193,8 +193,8 @@ static bool switches__is_own(const struct switches *s, uint64_t tid)
 }
 
 /*
- * Starts the next thread. Skips it if CUDA was not traced in its process, or if it belongs to the
- * profiler.
+ * Begins with the events of the next thread. Skips the thread if CUDA was not traced in its
+ * process, or if it belongs to the profiler.
  */
 static int switches__begin_thread(struct switches *s, uint64_t tid, uint64_t time_ns)
 {

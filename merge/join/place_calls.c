@@ -43,7 +43,8 @@ static size_t api_name__len(const char *name)
 
 /*
  * Finds the index in sums.calls of the function with callback id @cbid, which may include
- * XPU_CALL_RUNTIME. Processes that use the same name share an entry.
+ * XPU_CALL_RUNTIME. Processes whose function has the same name share an
+ * entry.
  */
 static int call__stats(struct second_pass *p, uint32_t proc, uint16_t cbid, uint32_t *idx)
 {

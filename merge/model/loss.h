@@ -69,7 +69,7 @@ struct loss {
 	uint64_t bad_refs;		/* ids that no record defines */
 	uint64_t crowded;		/* events left out because they were more than any real
 					 * program has */
-	uint64_t bad_batches;		/* batches with damage inside, used up to the damage */
+	uint64_t bad_batches;		/* damaged batches: the part before the damage was used */
 	uint64_t bad_header;		/* 1: the file's header is damaged */
 	uint64_t damaged_blocks;	/* blocks of records that are damaged or missing */
 	uint64_t damaged_launches;	/* launches in these blocks, as the blocks' headers say */

@@ -83,8 +83,8 @@ static void late__blame_unit(struct late *l, uint32_t unit)
 	if (l->blamed[unit] == NO_INDEX)
 		l->blamed[unit] = l->r->by_proc[n->units.v[u->waited_for].proc];
 	/*
-	 * Others waited for the unit u->waited_for: blame its rank for the rank's own lap, even if
-	 * the rank waited for another rank.
+	 * Others waited for the unit u->waited_for. Blame the rank of this unit for its own lap,
+	 * even if it waited for another rank.
 	 */
 	l->blamed[u->waited_for] = l->r->by_proc[n->units.v[u->waited_for].proc];
 }

@@ -23,7 +23,7 @@ enum cfi_how {		/* where the caller's value of a register is */
 	CFI_OFFSET,	/* in memory, at the address CFA + v */
 	CFI_VAL_OFFSET,	/* the value is CFA + v */
 	CFI_REGISTER,	/* in register v */
-	CFI_EXPR,	/* in memory, at the value of the expression at address v */
+	CFI_EXPR,	/* in memory; the expression stored at v computes the address */
 	CFI_VAL_EXPR,	/* the value is the result of the expression at address v */
 };
 

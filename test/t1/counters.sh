@@ -173,7 +173,7 @@ diag "$(cat several errors)"
 is "$(sed -n 1p several)" "[] [True, True] [False, False]" \
 	"simultaneous recordings of one GPU are solved together, and work is counted once"
 is "$(sed -n 2p several)" "[] [True, True] [True, True]" \
-	"a second recording of a GPU tells apart kernels that always run together in the first"
+	"kernels that always run together in one recording are told apart by a second one"
 is "$(sed -n 3p several)" "[] [True, True] [True, True]" \
 	"a recording of another GPU tells kernels apart that share a value in the first recording"
 

@@ -185,9 +185,9 @@ thread_library() {	# thread_library MORE BODY
 	"$XPU_BUILD/names" thread.stripped "$none" <start 2>names.log
 }
 is "$(thread_library "" "mov 0x638(%r9), %rax; mov 0x640(%r9), %rdi; call *%rax")" start_thread \
-	"the start of a thread is found by a pointer in a register"
+	"a thread's start function is found through a pointer in a register"
 is "$(thread_library "" "mov 0x640(%r13), %rdi; call *0x638(%r13)")" start_thread \
-	"the start of a thread is found by a pointer in memory"
+	"a thread's start function is found through a pointer in memory"
 is "$(thread_library "" "mov 0x638(%r9), %rax; mov 0x648(%r9), %rdi; call *%rax")" "??" \
 	"a call with an argument from a wrong offset does not identify the start of a thread"
 is "$(thread_library "lea other(%rip), %rax" "mov 0x640(%r13), %rdi; call *0x638(%r13)")" "??" \

@@ -124,7 +124,7 @@ last=$(basename "$(find "$XPU_SRC/test/t1/corpus" -name '*.xpu' | LC_ALL=C sort 
 is "$(rows "$last" ranges | awk -F'\t' '$3 == "step" { print $4, $6 }')" "step 2000" \
 	"the table of ranges has an NVTX range"
 is "$(rows "$last" launches | awk -F'\t' '$2 == 1 { print $7 }')" "step;NCCL:all:reduce" \
-	"the table of launches has the ranges of a launch"
+	"the table of launches has the ranges of each launch"
 is "$(rows "$last" metrics |
 	awk -F'\t' '$4 == "energy_j" { n++; sum += $8 } END { print n, sum }')" "3 4" \
 	"the table of metrics has a row for each value"

@@ -51,7 +51,7 @@ struct turns {
 struct order {
 	const struct aligner *al;
 	const struct lanes *lanes;
-	double range, per_ns;		/* offsets from -range to range, in per_ns bins per ns */
+	double range, per_ns;		/* offsets from -range to range; number of bins per ns */
 	double from, to;		/* only stacks between these times are counted */
 	double drift, drift_from;	/* how much faster the stacks' clock is than stack_time
 					 * assumes, estimated from the distances before and

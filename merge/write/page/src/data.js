@@ -84,7 +84,7 @@ export const frames = {
 	}),
 	file: data.frames.file.slice(),
 	kind: data.frames.kind.slice(),
-	/* how well a function names the place of a call path: 2 Python, 1 program, 0 other */
+	/* how well the frame says where a call path is: 2 Python, 1 program, 0 other */
 	place: data.frames.place.slice(),
 	root: data.frames.name.map(() => false),
 };

@@ -30,8 +30,8 @@ const scope = () => kindOf(state.zoom) === NONE && !state.group ? state.zoom : 0
 /* ---- rows ----------------------------------------------------------------------------------- */
 
 /*
- * Return: whether a node is work: a function that was on the CPU itself, or the outermost frame of
- * a piece of device work, which may have child frames for its stalls.
+ * Return: whether a node is work: either a function that itself ran on the CPU, or the outermost
+ * frame of a piece of device work, which may have child frames for its stalls.
  */
 const isWork = i => kindOf(i) === NONE ? onCpu(i) > 0 :
 	kindOf(parentOf[i]) === NONE && (width[i] > 0 || count.some(nr => nr[i] > 0));
