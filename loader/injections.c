@@ -197,6 +197,9 @@ void injections__finish(struct injections *i)
 		inject__is_over(&i->now, FINISH_MS);
 		end(i);
 	}
+	array_each(&i->queue, q)
+		if (q->due_ns && q->process.pid && running__is_there(&q->process))
+			note_refusal(i, q->process.pid, "xpuload ended before its next attempt");
 	for (; i->next < i->queue.nr; i->next++)
 		if (i->queue.v[i->next].process.pid)
 			note_refusal(i, i->queue.v[i->next].process.pid,

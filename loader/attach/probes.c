@@ -684,10 +684,13 @@ int probes__add_shim(struct probes *p, int fd)
 	}
 	caps__raise();
 	err = attach_to_shim(p, shim);
-	for (f = p->followed; f && !err; f = f->hh.next)
+	for (f = p->followed; f && !err; f = f->hh.next) {
 		err = switch_on(p, shim, f->pid, true, f->at[shim - p->shims]);
+		if (err == -ESRCH)		/* this process has ended */
+			err = 0;
+	}
 	caps__lower();
-	return err == -ESRCH ? 0 : err;
+	return err;
 out:
 	close(fd);
 	return err;

@@ -195,6 +195,28 @@ exact later 1003 "CUDA comes later: each launch since the shim is there is recor
 finish late
 is $? 0 "CUDA comes later: the program ends with exit status 0"
 
+# The path of the interpreter itself: python3 may be a script that starts the interpreter.
+python=$(python3 -c 'import sys; print(sys.executable)')
+
+# CUDA comes later, into a program that never waits. The recording ends before the next attempt.
+mkfifo soon.go
+sh -c 'read -r word && LD_PRELOAD=$1 exec "$2" -c "while True: pass"' sh \
+	"$XPU_BUILD/sim/libcuda.so.1" "$python" <>soon.go &
+soon=$!
+attach soon -p $soon
+wait_for grep -qs 'Ctrl-C ends' soon.log
+echo go >soon.go
+wait_for pgrep -P "$soon_pid" -x xpuload-inject >/dev/null
+not_in_progress() {
+	! pgrep -P "$soon_pid" -x xpuload-inject >/dev/null
+}
+wait_for not_in_progress
+leave soon
+like "$(cat soon.log)" "could not be put into 1 process, such as pid $soon .*: xpuload ended before" \
+	"CUDA comes later: the summary names a program whose next attempt did not come" ||
+	diag "$(cat soon.log)"
+kill $soon
+
 # A program whose libcuda.so will load another copy of the shim gets no copy from xpuload.
 env LD_PRELOAD="$XPU_BUILD/sim/libcuda.so.1" CUDA_INJECTION64_PATH=/elsewhere/libxpushim.so \
 	sleep 1800 &
@@ -205,9 +227,6 @@ is "$? $(mapped $waiting)" "0 0" \
 	"a program that will load another copy of the shim does not get the shim" ||
 	diag "$(cat log)"
 kill $waiting
-
-# The path of the interpreter itself: python3 may be a script that starts the interpreter.
-python=$(python3 -c 'import sys; print(sys.executable)')
 
 # Forked children have the mapping of libcuda.so, but cannot use the CUDA of their parent.
 mkfifo forks

@@ -585,7 +585,8 @@ void activity__pack(void *taken)
 		rest_or_give(b);
 	}
 	copies__kept();
-	wire__counters.nr_dropped_cupti = atomic_load(&nr_dropped_cupti);
+	/* Another vendor adds to this counter, too. */
+	wire__counters.nr_dropped_cupti += atomic_exchange(&nr_dropped_cupti, 0);
 }
 
 void activity__drained(bool any, bool last)
