@@ -315,8 +315,8 @@ static bool twofiles__is_inner(const struct twofiles *t, uint32_t call)
  * twofiles__find_call - find the call that caused device work
  * @pid: set to the process of the call; 0 if unknown
  *
- * Some device records do not name the process. If several processes use the correlation id of such
- * a record, the call is unknown.
+ * Some device records do not name the process. If several processes use the record's correlation
+ * id, the call is unknown.
  */
 static uint32_t twofiles__find_call(const struct twofiles *t, const struct gpu_work *w,
 				    uint32_t *pid)

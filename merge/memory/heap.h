@@ -191,7 +191,7 @@ struct heap_event {
 	struct holder_key key;		/* the heap sets key.kind */
 };
 
-/* A live allocation: memory from CUDA, a mapping of such memory, or an allocator's block. */
+/* A live allocation: memory from CUDA, a mapping of CUDA memory, or a block of an allocator. */
 struct heap_alloc {
 	uint64_t address, bytes, order, time_ns;
 	uint64_t used;			/* for a segment: the bytes that blocks use */

@@ -23,9 +23,9 @@ bool code__is_signal_return(const uint8_t *at);
 bool code__follows_call(const uint8_t *at);
 
 /*
- * Handles code that returns right after its call, such as Python's perf trampolines. The
- * instructions of such code show where the frame is. Sets *@row for the code. Return: whether the
- * code from @at up to @end is such code.
+ * Handles code that returns right after its call, such as Python's perf trampolines. The last
+ * instructions show where the frame is. Return: whether the code from @at up to @end returns like
+ * this; then *@row is set for the code.
  */
 bool code__read_epilogue(const uint8_t *at, const uint8_t *end, struct cfi_row *row);
 

@@ -4,8 +4,8 @@
  *
  * A kernel of N us has N samples, at least one. The k-th sample of a function is at pc 0x10 * (k %
  * 4), and its stall reason is the length of the function's name % NR_REASONS. At each pc, every
- * second sample found that no instruction was issued. In continuous mode, samples do not tell their
- * launch. In serialized mode they do, because samples of different launches are kept apart.
+ * second sample found that no instruction was issued. In continuous mode, a sample has no launch.
+ * In serialized mode it has one, because samples of different launches are kept apart.
  * XPU_SIM_PC imitates known behavior of CUPTI:
  *
  *	refused		the size of the hardware buffer cannot be set

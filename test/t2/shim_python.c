@@ -3,8 +3,8 @@
  * Python frames in call chains. Wherever py_stacks.py launches, the call chain must equal Python's
  * own call chain, in every CPython on this machine. The call chain of a memory event just before
  * the launch must equal Python's call chain, too. A library that differs from all known versions of
- * CPython must do no harm. The test builds the memory of such a library, and reads this memory with
- * the layout of each version.
+ * CPython must do no harm. The test builds the memory of an unknown library, and reads this memory
+ * with the layout of each known version.
  */
 #include <cuda.h>
 #include <dlfcn.h>

@@ -294,8 +294,8 @@ static int order__measure(const struct order *o, bool self, double offset, struc
 }
 
 /*
- * Return: the bin with the most turns. If several bins have equally many turns, returns the middle
- * of the longest run of such bins.
+ * Return: the bin with the most turns. If several adjacent bins share this maximum, returns the
+ * middle bin of the longest run.
  */
 static uint32_t order__top(const struct order *o)
 {
