@@ -349,7 +349,7 @@ void recording__follow(struct recording *r, pid_t pid, pid_t ppid, bool hello)
  * Searches a process for the shim. @any: accept any copy of this version of the shim, and attach to
  * that copy. Without @any, accept only the installed file; this is for processes that the user did
  * not name. Return: 0 if the process has the shim, -ENOENT if it has no shim, or another negative
- * errno.
+ * errno, which is counted.
  */
 static int find_shim(struct recording *r, pid_t pid, bool any)
 {
@@ -357,9 +357,14 @@ static int find_shim(struct recording *r, pid_t pid, bool any)
 	int fd = shim_file__open_mapped(pid, opts->shim), err;
 	struct stat ours, its;
 
+	if (fd == -ENOENT || fd == -ESRCH)
+		return fd;
+	r->nr_not_followed += fd < 0;
 	if (fd == -ESTALE)
 		msg__warn("pid %d runs with a libxpushim.so of another version: its launches are "
 			  "not recorded", pid);
+	else if (fd < 0 && r->nr_not_followed <= LIMIT_MESSAGES)
+		msg__warn("cannot look for libxpushim.so in pid %d: %s", pid, strerror(-fd));
 	if (fd < 0)
 		return fd;
 	if (!any) {
@@ -369,6 +374,7 @@ static int find_shim(struct recording *r, pid_t pid, bool any)
 		return err ? -EXDEV : 0;
 	}
 	err = probes__add_shim(r->probes, fd);
+	r->nr_not_followed += !!err;
 	if (err)
 		msg__warn("cannot attach to the libxpushim.so of pid %d: %s", pid,
 			  err == -E2BIG ? "there are too many copies of it" : strerror(-err));

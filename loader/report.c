@@ -189,8 +189,8 @@ static bool warn_of_others(const struct report *r)
 static bool warn_of_missed(const struct report *r)
 {
 	if (r->nr_not_followed)
-		msg__warn("%llu process%s could not be attached to: %s launches are not "
-			  "recorded", U(r->nr_not_followed), r->nr_not_followed == 1 ? "" : "es",
+		msg__warn("%llu process%s could not be attached to: %s launches may be missing",
+			  U(r->nr_not_followed), r->nr_not_followed == 1 ? "" : "es",
 			  r->nr_not_followed == 1 ? "its" : "their");
 	if (r->nr_late)
 		msg__warn("%llu child process%s called CUDA before xpuload attached: %s first "

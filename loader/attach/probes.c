@@ -302,15 +302,27 @@ static void add_attached(struct attachment **list, size_t *nr, struct attachment
 		list[(*nr)++] = a;
 }
 
+/* Detaches the groups @from to @to of all shims from all processes. */
+static void detach_everywhere(struct probes *p, enum site_group from, enum site_group to)
+{
+	struct attachment *list[MAX_SHIMS * NR_SITE_GROUPS];
+	unsigned int group;
+	size_t i, nr = 0;
+
+	for (i = 0; i < p->nr_shims; i++)
+		for (group = from; group <= to; group++)
+			add_attached(list, &nr, &p->shims[i].at[group]);
+	detach_all(list, nr, true);
+}
+
 /*
  * Detaches the groups @from to @to of all shims. Followed processes come first: detaching from them
  * costs less while probes of switches still watch all processes.
  */
 static void probes__detach(struct probes *p, enum site_group from, enum site_group to)
 {
-	struct attachment *of_all[MAX_SHIMS * NR_SITE_GROUPS], **list;
 	size_t groups = to - from + 1, i, nr = 0;
-	unsigned int group;
+	struct attachment **list;
 	struct followed *f;
 
 	list = calloc(HASH_COUNT(p->followed) * p->nr_shims * groups + 1, sizeof(*list));
@@ -326,10 +338,7 @@ static void probes__detach(struct probes *p, enum site_group from, enum site_gro
 	}
 	detach_all(list, nr, true);
 	free(list);
-	for (i = nr = 0; i < p->nr_shims; i++)
-		for (group = from; group <= to; group++)
-			add_attached(of_all, &nr, &p->shims[i].at[group]);
-	detach_all(of_all, nr, true);
+	detach_everywhere(p, from, to);
 }
 
 /* Detaches from ended processes. */
@@ -716,20 +725,24 @@ void probes__unwant(struct probes *p, pid_t pid)
 	caps__lower();
 }
 
+/* If this fails, the next process tries again. */
 static int switch_on_everywhere(struct probes *p)
 {
 	int err = 0;
 	size_t i;
 
-	msg__info(
-		"more than %d processes: the shims of other programs are woken, too, but not "
-		"recorded",
-		MAX_FOLLOWED);
-	p->everywhere = true;
 	caps__raise();
 	for (i = 0; i < p->nr_shims && !err; i++)
 		err = switch_on(p, &p->shims[i], 0, true, p->shims[i].at);
 	caps__lower();
+	p->everywhere = !err;
+	if (err)
+		detach_everywhere(p, NR_SITES, NR_SITE_GROUPS - 1);
+	else
+		msg__info(
+			"more than %d processes: the shims of other programs are woken, too, but "
+			"not recorded",
+			MAX_FOLLOWED);
 	return err;
 }
 
