@@ -76,6 +76,7 @@ struct gpu_op {
 	uint64_t tid;
 	uint32_t pid;
 	enum gpu_op_kind kind;
+	bool mark;			/* an annotation of a single moment */
 	const char *name;		/* the operator's name, kept in names */
 	const char *stack;		/* the stack of the call site, "innermost;...;outermost";
 					 * NULL: unknown */

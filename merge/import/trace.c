@@ -403,10 +403,12 @@ static void trace_file__annotation_event(void *ctx, const struct nest_range *ran
 					 uint64_t time_ns, uint32_t node, uint32_t place)
 {
 	struct trace_file *f = ctx;
+	bool mark = f->gpu.ops.v[range->item].mark;
 
-	import__range_event(f->im, time_ns, trace_file__import_thread(f, range->thread),
-			    trace_file__range(f, node), opened ? XPU_RANGE_PUSH : XPU_RANGE_POP,
-			    place);
+	if (!mark || opened)
+		import__range_event(f->im, time_ns, trace_file__import_thread(f, range->thread),
+				    trace_file__range(f, node), mark ? XPU_RANGE_MARK :
+				    opened ? XPU_RANGE_PUSH : XPU_RANGE_POP, mark ? 0 : place);
 }
 
 /* Finds the ranges that are open at @points, and sets the points' nodes. */

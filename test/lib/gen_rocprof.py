@@ -10,7 +10,8 @@ only_hsa (HIP calls were not traced), names (of kernels: formatted or kernel), r
 whose names begin with OUT), schema (a file of rocprofiler-sdk with the statements that make the
 tables of a database), memory (allocations and frees; OUT.allocated and OUT.live are the lines of
 --memory), renamed (kernels have the ROCTX range around their launch as name, as --kernel-rename
-makes it), counters, samples, scratch (how many values of counters, PC samples and scratch memory
+makes it), marks (each step of ranges begins with a mark and a range without a message), counters,
+samples, scratch (how many values of counters, PC samples and scratch memory
 events each process has), only_counted (kernels are only among the counters). OUT.pmcs has a list
 for each kernel and counter: [kernel, counter, number of kernels, sum, min, max].
 """
@@ -23,7 +24,7 @@ import sys
 
 opts = {"seed": 1, "nr": 20, "threads": 3, "procs": 1, "old": 0, "hsa": 0, "only_hsa": 0,
         "names": "formatted", "ranges": 0, "rccl": 0, "format": "json", "schema": "", "memory": 0,
-        "renamed": 0, "counters": 0, "samples": 0, "scratch": 0, "only_counted": 0}
+        "renamed": 0, "marks": 0, "counters": 0, "samples": 0, "scratch": 0, "only_counted": 0}
 for arg in sys.argv[2:]:
     key, value = arg.split("=", 1)
     opts[key] = type(opts[key])(value)
@@ -35,7 +36,7 @@ KINDS = [("NONE", []), ("HSA_CORE_API", ["hsa_init", "hsa_queue_create",
          ("HIP_RUNTIME_API", ["hipGetDevice", "hipLaunchKernel", "hipMemcpyAsync",
                               "hipStreamSynchronize", "hipMalloc", "hipHostMalloc", "hipFree",
                               "hipMemCreate", "hipMemRelease"]),
-         ("MARKER_CORE_RANGE_API", ["roctxThreadRangeA"]),
+         ("MARKER_CORE_RANGE_API", ["roctxThreadRangeA", "roctxMarkA"]),
          ("RCCL_API", ["ncclAllReduce"]),
          ("MEMORY_COPY", ["MEMORY_COPY_NONE", "MEMORY_COPY_HOST_TO_HOST",
                           "MEMORY_COPY_HOST_TO_DEVICE",
@@ -138,6 +139,12 @@ def process(pid):
                 markers.append(record("MARKER_CORE_RANGE_API", 0, now, now + 5 * 10000, tid, cid))
                 texts.append({"key": cid, "value": name})
                 now += 10
+                if opts["marks"]:
+                    cid = next_id()
+                    markers.append(record("MARKER_CORE_RANGE_API", 1, now, now, tid, cid))
+                    texts.append({"key": cid, "value": "mark %d" % (i // 5)})
+                    markers.append(record("MARKER_CORE_RANGE_API", 0, now + 10, now + 20, tid,
+                                          next_id()))
             start, end, cid = now + 100, now + 2100, next_id()
             now += 10000
             if what == "other":

@@ -218,6 +218,19 @@ for format in json db; do
 	xpumerge --gpu "r.$format" -f folded --by nvtx 2>/dev/null >out
 	is "$(grep -c '^\[NVTX\]step' out)" "$(wc -l <out)" "$format: --by nvtx shows ROCTX ranges"
 done
+for format in json db csv; do
+	rm -f r r_*
+	gen r seed=9 ranges=1 marks=1 "format=$format"
+	file=r
+	[ $format = csv ] && file=r_kernel_trace.csv
+	xpumerge --gpu $file -o tables/ 2>log
+	# shellcheck disable=SC2046 # file names without blanks
+	is "$("$XPU_BUILD/unparquet" $(find tables/ranges -name '*.parquet') | awk -F'\t' '
+		NR > 1 { sub(/ [0-9]*$/, "", $3); print $3, $6 }' | sort | uniq -c | xargs)" \
+		"12 mark 0 12 roctxThreadRangeA 10 12 step 50000" \
+		"$format: marks, and ranges without a message"
+	rm -rf tables
+done
 xpumerge --gpu r.json -f text >out 2>log
 like "$(cat out)" 'AMD Instinct MI210' "the summary has the devices' names"
 like "$(xpumerge --gpu r.json --csv --table api_calls 2>/dev/null)" 'hipLaunchKernel' \

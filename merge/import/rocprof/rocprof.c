@@ -376,38 +376,39 @@ static int rocprof__add_all_memory(struct rocprof *r)
 	return err;
 }
 
-/* Adds a range as an annotation or a frame of its thread. Marks are left out. */
+/*
+ * Adds a range as an annotation or a frame of its thread. A range of no duration is a mark, because
+ * CSV does not distinguish them.
+ */
 static int rocprof__add_range(struct rocprof *r, const struct rocprof_call *c, struct span name,
 			      enum gpu_op_kind kind)
 {
 	struct gpu_op op = {
 		.start_ns = c->start_ns, .end_ns = c->end_ns, .tid = c->tid,
-		.pid = c->pid ?: r->pid, .kind = kind,
+		.pid = c->pid ?: r->pid, .kind = kind, .mark = c->end_ns == c->start_ns,
 	};
 	uint32_t id;
 	bool good;
-	int err;
+	int err = rocprof__check(r, c, &good, &id);
 
-	if (!name.len || c->end_ns == c->start_ns)
-		return 0;
-	err = rocprof__check(r, c, &good, &id);
 	if (err || !good)
 		return err;
-	op.name = rocprof__text(r, name);
+	op.name = rocprof__text(r, name.len ? name : span__of("[unknown]"));
 	return op.name ? array_push(&r->t->ops, op) : -ENOMEM;
 }
 
 static int rocprof__add_ranges(struct rocprof *r)
 {
-	struct span name, operation;
+	struct span name;
 	size_t k;
 	int err = 0;
 
 	for (k = 0; k < r->ranges.nr && !err; k++) {
-		operation = rocprof__name(r, &r->ranges.v[k]);
 		name = r->ranges.v[k].name;
-		if (!name.s && !(operation.len && memmem(operation.s, operation.len, "Mark", 4)))
+		if (!name.s)
 			name = rocprof_texts__get(&r->markers, r->ranges.v[k].id);
+		if (!name.len)
+			name = rocprof__name(r, &r->ranges.v[k]);
 		err = rocprof__add_range(r, &r->ranges.v[k], name, OP_ANNOTATION);
 	}
 	for (k = 0; k < r->functions.nr && !err; k++)
