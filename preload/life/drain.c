@@ -78,8 +78,6 @@ static unsigned int drain(bool last, void *taken[MAX_VENDORS])
 		taken[i] = vendors[i]->take();
 		done_any |= taken[i] != NULL;
 	}
-	if (last)
-		launcher__enable(false);
 	send_launches();
 	done_any |= python__drain();
 	done_any |= clones__drain();

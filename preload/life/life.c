@@ -251,9 +251,10 @@ static void collect(uint64_t *flush_ns)
 }
 
 /*
- * Sends everything that is finished. A signal handler that interrupted malloc() may have ended the
- * process. So the thread that ends the process must not allocate memory; it waits while the shim's
- * thread calls this.
+ * Sends everything that is finished. Later launches, such as launches of later exit handlers, are
+ * still recorded: the recorder takes the rest of a log when its thread ends. A signal handler that
+ * interrupted malloc() may have ended the process. So the thread that ends the process must not
+ * allocate memory; it waits while the shim's thread calls this.
  */
 static void send_last(void)
 {

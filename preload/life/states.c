@@ -41,7 +41,11 @@ bool states__is_awake(const struct vendor *vendor)
 
 void states__drain_last(const struct vendor *vendor)
 {
-	life__drain(!runs__any_awake(runs__of(vendor)));
+	bool last = !runs__any_awake(runs__of(vendor));
+
+	if (last)
+		launcher__enable(false);
+	life__drain(last);
 }
 
 /*

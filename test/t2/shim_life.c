@@ -157,14 +157,21 @@ __attribute__((visibility("default"))) int pthread_create(pthread_t *thread,
 }
 
 #define NR_WITHOUT	100
+#define LATE_ID		0x7ffffffe
 
 static void at_end(void)
 {
 	if (heard(nr_launches) != NR_WITHOUT || heard(nr_kernels) != NR_WITHOUT || heard(nr_bad))
 		_exit(2);
+	device__call_back(LATE_ID);
+	if (heard(nr_launches) != NR_WITHOUT + 1)
+		_exit(3);
 }
 
-/* Tests that the shim notices the end of the program, and sends everything then. */
+/*
+ * Tests that the shim notices the end of the program, and sends everything then. The exit handler
+ * launches after that.
+ */
 static int without_thread(void)
 {
 	CUmodule module;
@@ -334,7 +341,8 @@ int main(int argc, char **argv)
 	is_int(listener__run(argv[0], "without", "XPUSHIM_CUPTI", "libm.so.6"), 0,
 	       "without CUPTI each listener gets a message");
 	is_int(listener__run(argv[0], "no thread", "XPUSHIM_WAITS", "off"), 0,
-	       "the shim's thread cannot start: a message says so; all records are sent at exit");
+	       "the shim's thread cannot start: a message says so; all records are sent at exit, "
+	       "and also a launch of a later exit handler");
 	cuModuleUnload(module);
 	is_int(heard(nr_bad), 0, "nothing ill-formed was sent");
 	return done_testing();
