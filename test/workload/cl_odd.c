@@ -14,6 +14,8 @@
 
 #include "cl.h"
 
+#define MAX_BUFFERS	4200
+
 static long nr_done, nr_refused;
 static cl_command_queue queue;
 static cl_mem buffer;
@@ -243,8 +245,8 @@ static void copies(void)
 	CHECK(clReleaseMemObject(other));
 }
 
-/* Enqueues a command buffer of ten kernels five times. */
-static void buffers(void)
+/* Makes @nr command buffers of @nr_kernels kernels, and then enqueues each of them @nr_times. */
+static void buffers(int nr, int nr_kernels, int nr_times)
 {
 #ifdef cl_khr_command_buffer
 	clCreateCommandBufferKHR_fn create;
@@ -252,9 +254,9 @@ static void buffers(void)
 	clFinalizeCommandBufferKHR_fn finalize;
 	clEnqueueCommandBufferKHR_fn enqueue;
 	clReleaseCommandBufferKHR_fn release;
-	cl_command_buffer_khr b;
+	static cl_command_buffer_khr b[MAX_BUFFERS];
 	cl_int err;
-	int i;
+	int i, k;
 
 #define FIND(name) clGetExtensionFunctionAddressForPlatform(cl_platform, name)
 	*(void **)&create = FIND("clCreateCommandBufferKHR");
@@ -266,19 +268,34 @@ static void buffers(void)
 		printf("no command buffers\n");
 		return;
 	}
-	b = create(1, &queue, NULL, &err);
-	CHECK(err);
-	for (i = 0; i < 10; i++)
-		CHECK(add(b, NULL, NULL, kernel, 1, NULL, one, one, 0, NULL, NULL, NULL));
-	CHECK(finalize(b));
-	for (i = 0; i < 5; i++) {
-		count(enqueue(0, NULL, b, 0, NULL, NULL));
+	for (i = 0; i < nr; i++) {
+		b[i] = create(1, &queue, NULL, &err);
+		CHECK(err);
+		for (k = 0; k < nr_kernels; k++)
+			CHECK(add(b[i], NULL, NULL, kernel, 1, NULL, one, one, 0, NULL, NULL,
+				  NULL));
+		CHECK(finalize(b[i]));
+	}
+	for (i = 0; i < nr * nr_times; i++) {
+		count(enqueue(0, NULL, b[i % nr], 0, NULL, NULL));
 		CHECK(clFinish(queue));
 	}
-	CHECK(release(b));
+	for (i = 0; i < nr; i++)
+		CHECK(release(b[i]));
 #else
 	printf("no command buffers\n");
 #endif
+}
+
+static void few_buffers(void)
+{
+	buffers(1, 10, 5);
+}
+
+/* More command buffers exist at once than the shim knows. */
+static void many_buffers(void)
+{
+	buffers(MAX_BUFFERS, 1, 1);
 }
 
 static void *short_lived(void *arg)
@@ -529,9 +546,10 @@ int main(int argc, char **argv)
 	} cases[] = {
 		{ "nulls", nulls }, { "events", events }, { "queues", thousand_queues },
 		{ "released", released }, { "user", user }, { "order", order }, { "never", never },
-		{ "copies", copies }, { "buffers", buffers }, { "threads", threads },
-		{ "forks", forks }, { "waits", waits }, { "memory", memory },
-		{ "subdevices", subdevices }, { "many_queues", many_queues }, { "calls", calls },
+		{ "copies", copies }, { "buffers", few_buffers },
+		{ "many_buffers", many_buffers }, { "threads", threads }, { "forks", forks },
+		{ "waits", waits }, { "memory", memory }, { "subdevices", subdevices },
+		{ "many_queues", many_queues }, { "calls", calls },
 		{ "steady", steady },
 	};
 	size_t i;

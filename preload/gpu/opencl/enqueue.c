@@ -30,9 +30,11 @@ static inline struct work *new_work(struct enqueue *e, cl_command_queue queue)
 	const struct clqueue *q;
 	struct work *w;
 
-	if (!is_wanted(e) || !launch__is_on() || !(q = queue__of(queue)))
+	if (!is_wanted(e) || !launch__is_on())
 		return NULL;
-	w = work__new();
+	q = queue__of(queue);
+	w = q ? work__new() : NULL;
+	e->is_lost = !q;
 	if (!w)
 		return NULL;
 	w->device = q->device;
@@ -46,7 +48,7 @@ static inline struct work *new_work(struct enqueue *e, cl_command_queue queue)
 __attribute__((noinline)) cl_event *enqueue__prepare(struct enqueue *e, unsigned int call,
 						     cl_command_queue queue, cl_event *event)
 {
-	e->is_counted = false;
+	e->is_counted = e->is_lost = false;
 	e->event = NULL;
 	e->wait_start = 0;
 	e->timed_id = 0;
@@ -96,6 +98,8 @@ __attribute__((noinline)) void enqueue__finish(struct enqueue *e, unsigned int c
 			}
 			work__watch(w, e->event);
 		}
+	} else if (e->is_lost && !err) {
+		work__lost();
 	}
 	if (e->is_counted)
 		capture__launch_ends();

@@ -20,6 +20,7 @@ struct enqueue {
 	uint32_t timed_id;		/* the call's id; 0: it is not recorded as a call */
 	bool is_watched;
 	bool is_counted;		/* capture__launch_ends() must follow */
+	bool is_lost;			/* not recorded, because its queue is unknown */
 };
 
 /*

@@ -33,6 +33,7 @@ struct buffer {
 };
 
 static struct platform platforms[4];	/* command buffers of further platforms are not recorded */
+static atomic_bool has_further;
 static struct buffer buffers[NR_BUFFERS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* held while entries change; see
 								 * lock.h */
@@ -166,7 +167,9 @@ static void *CL_API_CALL on_clGetExtensionFunctionAddressForPlatform(cl_platform
 		return function;
 	lock__take(&lock, &old);
 	p = platform__get(id);
-	if (p) {
+	if (!p) {
+		atomic_store(&has_further, true);
+	} else {
 		shims = &own[p - platforms];
 		*(creates ? (void **)&p->create : (void **)&p->enqueue) = function;
 		function = creates ? (void *)shims->create : (void *)shims->enqueue;
@@ -175,12 +178,24 @@ static void *CL_API_CALL on_clGetExtensionFunctionAddressForPlatform(cl_platform
 	return function;
 }
 
+const char *extensions__message(void)
+{
+	return !atomic_load(&has_further) ? NULL :
+	       "OpenCL: the program uses command buffers of more than 4 platforms: only those of "
+	       "the first 4 platforms are recorded";
+}
+
 void extensions__fill(cl_icd_dispatch *table)
 {
 	OPENCL_WATCH(table, clGetExtensionFunctionAddressForPlatform);
 }
 
 #else
+
+const char *extensions__message(void)
+{
+	return NULL;
+}
 
 void extensions__fill(cl_icd_dispatch *table)
 {

@@ -94,6 +94,10 @@ void enqueue__fill(cl_icd_dispatch *table);
 void objects__fill(cl_icd_dispatch *table);
 void clmem__fill(cl_icd_dispatch *table);
 void extensions__fill(cl_icd_dispatch *table);
+
+/* Return: a message about command buffers that are not recorded; NULL: none */
+const char *extensions__message(void);
+
 void calls__fill(cl_icd_dispatch *table);	/* called last, since it wraps functions that the
 						 * other calls have set */
 

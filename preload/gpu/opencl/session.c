@@ -147,12 +147,15 @@ static void session__after(void)
 
 static void session__over(bool heard)
 {
+	const char *why = extensions__message();
 	unsigned int nr = objects__nr_refused();
 	char text[256];
 
 	if (!heard)
 		return;
 	session__after();
+	if (why)
+		sender__message(XPU_MESSAGE_WARNING, why);
 	if (!nr)
 		return;
 	snprintf(text, sizeof(text), "OpenCL: %u queue%s refused CL_QUEUE_PROFILING_ENABLE: the "

@@ -122,6 +122,11 @@ uint32_t work__next_id(void)
 	return id ? id : work__next_id();
 }
 
+void work__lost(void)
+{
+	atomic_fetch_add(&nr_lost, 1);
+}
+
 struct work *work__new(void)
 {
 	struct pool *p = own;
@@ -151,7 +156,7 @@ struct work *work__new(void)
 	w->session = atomic_load_explicit(&session, memory_order_relaxed);
 	return w;
 lost:
-	atomic_fetch_add(&nr_lost, 1);
+	work__lost();
 	return NULL;
 }
 

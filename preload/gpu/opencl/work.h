@@ -50,6 +50,9 @@ struct work {
  */
 struct work *work__new(void);
 
+/* Counts a launch that is not recorded as lost. */
+void work__lost(void);
+
 /* Return: the next id of launches and calls; never 0. */
 uint32_t work__next_id(void);
 
