@@ -71,6 +71,12 @@ xpuload --strict --gpu-only --stalls --capture cuda-profiler-api -o stalls.data 
 is $? 0 "stalls: exit status 0" || diag "$(cat load.log)"
 is "$(counts stalls)" "in 600 launches 600 matched 600 unmatched 0 lost 0" \
 	"stalls: exactly the launches in windows are recorded"
+# Contexts that are made between windows are sampled, too.
+XPU_SIM_DEVICES=3 XPU_SIM_MACHINE=$$ xpuload --gpu-only --stalls --capture cuda-profiler-api \
+	-o devices.data "$capture" -d -w 3 -n 100 -p 20 >/dev/null 2>load.log
+is "$(xpumerge dump devices.data | sed -n 's/.* STALLS .*device=\([0-9]*\).*/\1/p' | sort -u |
+	tr '\n' ' ')" "0 1 2 " "stalls: contexts that are made between windows are sampled" ||
+	diag "$(cat load.log)"
 # A forked child has its own windows; the parent has none.
 run fork cuda-profiler-api 1200 '' -t 4 -w 3 -n 100 -f
 run stop cuda-profiler-api 400 '--capture-end stop' -t 4 -w 3 -n 100

@@ -2,7 +2,7 @@
 /*
  * capture.cu - launches inside and outside of capture windows, for tests of xpuload --capture
  *
- *	capture [-t THREADS] [-w WINDOWS] [-n LAUNCHES] [-r RACERS] [-m HOW] [-f] [-e] [-p MS]
+ *	capture [-t THREADS] [-w WINDOWS] [-n LAUNCHES] [-r RACERS] [-m HOW] [-d] [-f] [-e] [-p MS]
  *
  * In each of WINDOWS rounds, each of THREADS threads makes LAUNCHES launches outside of the window,
  * from site_out. Then the main thread opens the window, the threads make as many launches from
@@ -11,8 +11,9 @@
  * another thread ends), domain (uses a range of the domain "test"), or none. RACERS threads launch
  * all the time from site_any, inside and outside. -f: a child, forked before CUDA is used, does all
  * this, and the parent launches only from site_out. -e: nothing is launched in every second window.
- * -p: all threads pause for MS after each window. HOW random: each of THREADS threads, in WINDOWS
- * steps, opens and closes windows and launches from site_any, at random.
+ * -p: all threads pause for MS after each window. -d: each round uses a further device. HOW random:
+ * each of THREADS threads, in WINDOWS steps, opens and closes windows and launches from site_any,
+ * at random.
  */
 #include <cuda_profiler_api.h>
 #include <pthread.h>
@@ -46,7 +47,7 @@ static int nr_threads = 1, nr_windows = 1, nr_launches = 10, nr_racers;
 static const char *how = "profiler";
 static pthread_barrier_t barrier;
 static volatile bool over;
-static bool some_are_empty;
+static bool some_are_empty, each_device;
 static long nr_raced;
 
 #ifdef HAVE_NVTX
@@ -116,6 +117,10 @@ static void *worker(void *arg)
 
 	CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
 	for (round = 0; round < nr_windows; round++) {
+		if (each_device) {
+			CHECK(cudaSetDevice(round));
+			CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+		}
 		for (i = 0; i < nr_launches; i++)
 			site_out(stream);
 		pthread_barrier_wait(&barrier);	/* the window is opened */
@@ -243,7 +248,7 @@ int main(int argc, char **argv)
 	int opt, status = 0;
 	pid_t child;
 
-	while ((opt = getopt(argc, argv, "t:w:n:r:m:efp:")) != -1) {
+	while ((opt = getopt(argc, argv, "t:w:n:r:m:defp:")) != -1) {
 		switch (opt) {
 		case 't':
 			nr_threads = atoi(optarg);
@@ -262,6 +267,9 @@ int main(int argc, char **argv)
 			break;
 		case 'p':
 			pause_ms = (unsigned int)atoi(optarg);
+			break;
+		case 'd':
+			each_device = true;
 			break;
 		case 'e':
 			some_are_empty = true;

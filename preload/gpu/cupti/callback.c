@@ -19,6 +19,7 @@
 #include "launch/clones.h"
 #include "launch/launch.h"
 #include "nvtx/capture.h"
+#include "wire/probe.h"
 #include "xpu_record.h"
 
 #define DRIVER	CUPTI_CB_DOMAIN_DRIVER_API
@@ -55,9 +56,16 @@ static __attribute__((noinline, cold)) void graph_node_cloned(const CUpti_GraphD
 static __attribute__((noinline, cold)) void on_resource(CUpti_CallbackId cbid,
 							const CUpti_ResourceData *resource)
 {
-	const CUpti_ModuleResourceData *module;
+	const CUpti_ModuleResourceData *module = resource->resourceDescriptor;
 
-	/* Do this even while nobody listens, because samples are always read. */
+	/*
+	 * Do this between windows, too, and even while nobody listens, because samples are always
+	 * read.
+	 */
+	if (cbid == CUPTI_CBID_RESOURCE_CONTEXT_CREATED)
+		stalls__add_context(resource->context);
+	if (cbid == CUPTI_CBID_RESOURCE_MODULE_LOADED && probe__launch_attached())
+		stalls__add_module(module->pCubin, module->cubinSize);
 	if (cbid == CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING)
 		stalls__end_module();	/* the names of its functions are lost afterwards */
 	if (cbid == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING) {
@@ -75,13 +83,6 @@ static __attribute__((noinline, cold)) void on_resource(CUpti_CallbackId cbid,
 		break;
 	case CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING:
 		names__start();
-		break;
-	case CUPTI_CBID_RESOURCE_MODULE_LOADED:
-		module = resource->resourceDescriptor;
-		stalls__add_module(module->pCubin, module->cubinSize);
-		break;
-	case CUPTI_CBID_RESOURCE_CONTEXT_CREATED:
-		stalls__add_context(resource->context);
 		break;
 	case CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING:
 		names__start();
