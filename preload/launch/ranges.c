@@ -66,7 +66,7 @@ struct ended {
 struct ranges {
 	struct ranges *next;		/* under lock */
 	uint32_t number;		/* this struct's number, unique in the process */
-	uint32_t session;		/* the global session that the list belongs to */
+	atomic_uint session;		/* the global session that the list belongs to */
 	uint32_t last_serial;
 	unsigned int nr_open, nr_started;
 	unsigned int nr_over;		/* number of open ranges that have no room in the list;
@@ -131,11 +131,28 @@ static void drop(uint64_t nr)
 	atomic_fetch_add_explicit(&nr_dropped, nr, memory_order_relaxed);
 }
 
+/* Counts the events that still wait when recording stops. */
+static void give_up(void)
+{
+	struct ranges *r;
+	sigset_t old;
+
+	lock__take(&lock, &old);
+	for (r = all; r; r = r->next)
+		if (r->session == atomic_load(&session))
+			drop(atomic_load(&r->nr_waiting));
+	lock__give(&lock, &old);
+}
+
 void ranges__set_mode(enum ranges_mode new)
 {
-	if (new == RANGES_OFF)
-		atomic_fetch_add(&session, 1);
-	atomic_store(&ranges__mode, new);
+	enum ranges_mode before = atomic_exchange(&ranges__mode, new);
+
+	if (new != RANGES_OFF)
+		return;
+	if (before == RANGES_RECORD)
+		give_up();
+	atomic_fetch_add(&session, 1);
 }
 
 void ranges__miss(void)
@@ -572,7 +589,7 @@ static struct ranges *enter(void)
 	if (__builtin_expect(atomic_load_explicit(&missed, memory_order_relaxed), 0))
 		atomic_store(&missed, false);
 	now = atomic_load_explicit(&session, memory_order_relaxed);
-	if (__builtin_expect(r->session != now, 0)) {
+	if (__builtin_expect(atomic_load_explicit(&r->session, memory_order_relaxed) != now, 0)) {
 		r->session = now;
 		r->nr_open = r->nr_started = r->nr_over = 0;
 		r->nr_waiting = 0;
@@ -840,7 +857,8 @@ void ranges__exit(void)
 	if (*link)
 		*link = r->next;
 	lock__give(&lock, &old);
-	drop(r->nr_waiting);
+	if (r->session == atomic_load(&session))
+		drop(r->nr_waiting);
 	ranges__free(r);
 }
 
@@ -862,17 +880,6 @@ void ranges__repeat(void)
 		}
 		ranges__give(r);
 	}
-	lock__give(&lock, &old);
-}
-
-void ranges__give_up(void)
-{
-	struct ranges *r;
-	sigset_t old;
-
-	lock__take(&lock, &old);
-	for (r = all; r; r = r->next)
-		drop(atomic_load(&r->nr_waiting));
 	lock__give(&lock, &old);
 }
 

@@ -40,7 +40,10 @@ enum ranges_mode {
 	RANGES_OFF,
 };
 
-/* Sets the mode for later events. The shim calls this when listeners come and go. */
+/*
+ * Sets the mode for later events. The shim calls this when listeners come and go. Events that still
+ * wait for room when recording stops are dropped.
+ */
 void ranges__set_mode(enum ranges_mode mode);
 extern _Atomic enum ranges_mode ranges__mode HIDDEN;
 
@@ -114,9 +117,6 @@ bool ranges__sync(void);
 
 /* Sends the definition of every path of ranges again. May be called on any thread. */
 void ranges__repeat(void);
-
-/* Drops the events that still wait for room; called when the process ends. */
-void ranges__give_up(void);
 
 uint64_t ranges__nr_dropped(void);
 

@@ -263,7 +263,6 @@ static void send_last(void)
 	if (runs__any_awake(NULL)) {
 		windows__close_at_exit();
 		ranges__set_mode(RANGES_OFF);
-		ranges__give_up();
 		for_each_awake(run)
 			run->vendor->flush_all();
 		launcher__cut_calls();
@@ -377,7 +376,7 @@ static void in_forked_child(void)
 	launcher__forked();
 	own_maps__forked();
 	shm__forked();
-	ranges__set_mode(RANGES_OFF);
+	atomic_store(&ranges__mode, RANGES_OFF);
 }
 
 /* Prepares the process, which uses a GPU: the first vendor has called life__used(). */

@@ -109,13 +109,13 @@ static bool sender_waits, sender_may_go;
 void listener__hold(void)
 {
 	__atomic_store_n(&sender_waits, true, __ATOMIC_SEQ_CST);
-	while (!__atomic_load_n(&sender_may_go, __ATOMIC_SEQ_CST))
+	while (!__atomic_exchange_n(&sender_may_go, false, __ATOMIC_SEQ_CST))
 		pause_ms(1);
 }
 
 void listener__wait_held(void)
 {
-	while (!__atomic_load_n(&sender_waits, __ATOMIC_SEQ_CST))
+	while (!__atomic_exchange_n(&sender_waits, false, __ATOMIC_SEQ_CST))
 		pause_ms(1);
 }
 

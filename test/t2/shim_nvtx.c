@@ -661,6 +661,33 @@ static void test_held(void)
 	is_int(wrong, 0, "a log is being sent: events are in order");
 }
 
+/* Tests events that wait for room in the log when recording stops. */
+static void test_stopped(void)
+{
+	uint64_t dropped = ranges__nr_dropped();
+	uint32_t nr, i;
+
+	listener__settle();
+	nr = heard(nr_range_events);
+	listener__interrupt_log = listener__hold;
+	push("held");
+	listener__wait_held();
+	for (i = 0; i < NR_HELD; i++) {
+		push("inner");
+		pop();
+	}
+	ranges__set_mode(RANGES_OFF);
+	ranges__set_mode(RANGES_RECORD);
+	pop();				/* a pop without a push is ignored */
+	listener__let_go();
+	listener__settle();
+	nr = heard(nr_range_events) - nr;
+	dropped = ranges__nr_dropped() - dropped;
+	ok(dropped > 0 && nr + dropped == 2 * NR_HELD + 1,
+	   "recording stops while %u of %u events wait: these are counted", (unsigned int)dropped,
+	   2 * NR_HELD + 1);
+}
+
 int main(void)
 {
 	struct nvtx_attributes a = {
@@ -841,6 +868,7 @@ int main(void)
 	launch();
 	is_str(last_path(), "after that",
 	       "a range that is opened after a listener came back is recorded");
+	test_stopped();
 
 	cuStreamSynchronize(stream);
 	is_int(heard(nr_bad), 0, "nothing ill-formed was sent");
