@@ -81,6 +81,7 @@ int database__check(struct database *d, const char *what)
 
 void database__close(struct database *d)
 {
+	strpool__free(&d->selected);
 	sqlite3_close(d->db);
 	d->db = NULL;
 }
@@ -124,7 +125,8 @@ int database__select(struct database *d, const char *table, const char *columns,
 		err = database__no_memory(d) ? -ENOMEM : 0;
 		goto out;
 	}
-	f = open_memstream(&sql, &size);
+	f = strpool__intern(&d->selected, table, strlen(table)) ? open_memstream(&sql, &size) :
+								  NULL;
 	if (!f) {
 		err = -ENOMEM;
 		goto out;
@@ -170,6 +172,54 @@ bool database__next(struct database *d, sqlite3_stmt **stmt, const char *table, 
 	d->unclean = true;
 	d->nr_strange = 0;
 	return false;
+}
+
+static bool database__has_events(struct database *d, const char *table)
+{
+	sqlite3_stmt *stmt = NULL;
+	char *sql;
+	bool found;
+
+	if (!database__has_column(d, table, "start") &&
+	    !database__has_column(d, table, "timestamp"))
+		return false;
+	sql = sqlite3_mprintf("SELECT 1 FROM \"%w\" LIMIT 1", table);
+	found = sql && sqlite3_prepare_v2(d->db, sql, -1, &stmt, NULL) == SQLITE_OK &&
+		sqlite3_step(stmt) == SQLITE_ROW;
+	sqlite3_finalize(stmt);
+	sqlite3_free(sql);
+	return found;
+}
+
+int database__unread(struct database *d, struct strpool *pool, const char **names)
+{
+	enum { NAMES_MAX = 16 };
+	static const char list[] = "the list of tables";
+	sqlite3_stmt *stmt = NULL;
+	const char *name;
+	uint32_t nr = 0, known;
+	int err = 0;
+
+	*names = NULL;
+	if (sqlite3_prepare_v2(d->db, "SELECT name FROM sqlite_master WHERE type = 'table' AND "
+			       "rootpage > 0", -1, &stmt, NULL) != SQLITE_OK)
+		err = database__fail(d, list);
+	while (database__next(d, &stmt, list, &err)) {
+		name = (const char *)sqlite3_column_text(stmt, 0) ?: "";
+		known = d->selected.nr;
+		if (!strpool__intern(&d->selected, name, strlen(name)))
+			err = -ENOMEM;
+		if (err || d->selected.nr == known || !database__has_events(d, name) ||
+		    nr++ >= NAMES_MAX)
+			continue;
+		*names = strpool__internf(pool, "%s%s%s", *names ?: "", *names ? ", " : "", name);
+		err = *names ? 0 : -ENOMEM;
+	}
+	if (!err && nr > NAMES_MAX) {
+		*names = strpool__internf(pool, "%s and %" PRIu32 " more", *names, nr - NAMES_MAX);
+		err = *names ? 0 : -ENOMEM;
+	}
+	return err;
 }
 
 bool column__is_null(sqlite3_stmt *stmt, int i)

@@ -30,6 +30,7 @@ struct database {
 	const char *tool;		/* the program that writes such databases, for messages */
 	struct msgs *msgs;
 	struct sqlite3 *db;
+	struct strpool selected;	/* names of tables that database__select() found */
 	unsigned long failures;		/* allocation failures before this file was opened */
 	uint64_t nr_strange;		/* number of impossible rows in the current table */
 	bool unclean;			/* some rows were skipped */
@@ -76,6 +77,12 @@ int database__select(struct database *d, const char *table, const char *columns,
  * gives the number of strange rows.
  */
 bool database__next(struct database *d, struct sqlite3_stmt **stmt, const char *table, int *err);
+
+/*
+ * Finds the tables of events that were never selected. Events are rows with a start or a timestamp.
+ * *@names: the tables' names, kept in @pool; NULL: each such table was selected. Return: 0 or -errno.
+ */
+int database__unread(struct database *d, struct strpool *pool, const char **names);
 
 bool column__is_null(struct sqlite3_stmt *stmt, int i);
 uint32_t column__u32(struct sqlite3_stmt *stmt, int i);

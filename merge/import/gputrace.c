@@ -208,11 +208,15 @@ void gputrace__complain_unread(const struct gputrace *t, const char *name, struc
 		[UNREAD_PMCS] = { "counter value is", "counter values are" },
 		[UNREAD_PC_SAMPLES] = { "PC sample is", "PC samples are" },
 		[UNREAD_SCRATCH] = { "event of scratch memory is", "events of scratch memory are" },
+		[UNREAD_ROWS] = { "row is", "rows are" },
+		[UNREAD_OTHER] = { "record of another kind is", "records of other kinds are" },
 	};
 	static const char no_place[] = "recordings have no place for them";
 	static const char *const why[NR_UNREAD] = {
 		[UNREAD_PMCS] = "no kernel in the file has their number",
 		[UNREAD_PC_SAMPLES] = no_place, [UNREAD_SCRATCH] = no_place,
+		[UNREAD_ROWS] = "no process in the file has their number",
+		[UNREAD_OTHER] = no_place,
 	};
 	int i;
 
@@ -220,6 +224,9 @@ void gputrace__complain_unread(const struct gputrace *t, const char *name, struc
 		if (t->nr_unread[i])
 			msgs__add(msgs, "%s: %" PRIu64 " %s not read: %s", name, t->nr_unread[i],
 				  what[i][t->nr_unread[i] != 1], why[i]);
+	if (t->unread_tables)
+		msgs__add(msgs, "%s: the events of these tables are not read: %s", name,
+			  t->unread_tables);
 }
 
 void gputrace__complain(const struct gputrace *t, const char *name, struct msgs *msgs)

@@ -109,7 +109,9 @@ struct gpu_memory {
  * Kinds of records that are not read: they belong to no kernel, or the recording format has no
  * place for them.
  */
-enum gpu_unread { UNREAD_PMCS, UNREAD_PC_SAMPLES, UNREAD_SCRATCH, NR_UNREAD };
+enum gpu_unread {
+	UNREAD_PMCS, UNREAD_PC_SAMPLES, UNREAD_SCRATCH, UNREAD_ROWS, UNREAD_OTHER, NR_UNREAD,
+};
 
 struct gpu_name {			/* the name of a process or thread */
 	uint32_t pid;
@@ -159,6 +161,8 @@ struct gputrace {
 	uint64_t nr_other;		/* number of records of kinds that are not read */
 	bool rocprof;			/* some of the nr_other records are events of rocprof */
 	uint64_t nr_unread[NR_UNREAD];
+	const char *unread_tables;	/* names of a database's tables whose events are not read,
+					 * kept in names; NULL: none */
 	const char *damage;		/* the error that ended reading, or NULL */
 	uint64_t damage_offset;		/* Chrome JSON: offset of the error; everything before it
 					 * has been read */

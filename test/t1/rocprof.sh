@@ -130,6 +130,50 @@ for format in json db csv; do
 		"^xpumerge: $file: 2 events of scratch memory are not read: " \
 		"$format: events of scratch memory are counted"
 done
+# Records of other kinds, and what is no record.
+gen m
+python3 - <<'END'
+import json
+d = json.load(open("m"))
+p = d["rocprofiler-sdk-tool"][0]
+p["buffer_records"]["kfd_page_fault"] = [{"start_timestamp": 5000000000}] * 2
+p["callback_records"]["odd"] = [{}]
+p["buffer_records"]["hip_api"][3:3] = [7, "x"]
+p["buffer_records"]["memory_copy"].append(None)
+json.dump(d, open("m", "w"))
+END
+same "records of other kinds" m.folded --gpu m
+like "$(cat log)" '^xpumerge: m: 3 records of other kinds are not read: recordings have no place' \
+	"records of other kinds are counted"
+like "$(cat log)" '^xpumerge: m: 3 events could not be read: ignored$' \
+	"what is no record is counted"
+# Tables that are not read, processes that the file does not describe.
+gen r seed=8 format=db procs=2 nr=60
+python3 - <<'END'
+import sqlite3
+db = sqlite3.connect("r")
+tables = [t for t, in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+suffix = next(t for t in tables if t.startswith("rocpd_string"))[len("rocpd_string"):]
+db.execute('CREATE TABLE "rocpd_sample%s" (id, track_id, timestamp, event_id)' % suffix)
+db.execute('INSERT INTO "rocpd_sample%s" VALUES (1, 1, 5000000000, 1)' % suffix)
+db.execute("CREATE TABLE rocpd_monitor (id, start, value)")
+for t in tables:
+    if not t.endswith(suffix):
+        db.execute('ALTER TABLE "%s" RENAME TO "%s-2"' % (t, t))
+n = db.execute('SELECT COUNT(*) FROM "rocpd_memory_copy%s"' % suffix).fetchone()[0]
+db.execute('UPDATE "rocpd_memory_copy%s" SET pid = CASE id %% 2 WHEN 0 THEN NULL ELSE 7 END' %
+           suffix)
+db.commit()
+open("nr", "w").write(str(n))
+END
+xpumerge --gpu r -f folded >out 2>log
+is $? 0 "tables and processes that are not known: exit status 0"
+like "$(cat log)" "^xpumerge: r: $(cat nr) rows are not read: no process in the file has their" \
+	"rows of processes that the file does not describe are counted"
+is "$(sed -n 's/^xpumerge: r: the events of these tables are not read: //p' log | tr ' ' '\n' |
+	sed 's/_0000[0-9a-f_]*//' | tr -d , | sort | xargs)" \
+	"rocpd_kernel_dispatch-2 rocpd_memory_copy-2 rocpd_region-2 rocpd_sample" \
+	"tables with events that are not read are named"
 gen m counters=900 only_counted=1
 same "kernels that only the counters have" m.folded --gpu m
 

@@ -35,7 +35,7 @@ struct rocpd_event {
 /* A set of tables whose names have the same suffix. */
 struct rocpd {
 	struct gputrace *t;
-	struct database db;
+	struct database *db;
 	char suffix[SUFFIX_MAX];
 	char table[TABLE_MAX];		/* the table being read */
 	struct idmap string_ids, event_ids, tids;
@@ -83,7 +83,7 @@ static int rocpd__select(struct rocpd *d, const char *name, const char *columns,
 			 unsigned int nr_needed, const char *rest, sqlite3_stmt **stmt)
 {
 	snprintf(d->table, sizeof(d->table), "rocpd_%s%s", name, d->suffix);
-	return database__select(&d->db, d->table, columns, nr_needed, rest, stmt);
+	return database__select(d->db, d->table, columns, nr_needed, rest, stmt);
 }
 
 /* Return: the end of an SQL statement that selects the rows of one process. */
@@ -102,7 +102,7 @@ static int rocpd__read_strings(struct rocpd *d)
 	int err, added;
 
 	err = rocpd__select(d, "string", "id string", 2, "", &stmt);
-	while (database__next(&d->db, &stmt, d->table, &err)) {
+	while (database__next(d->db, &stmt, d->table, &err)) {
 		s = rocpd__text(d, stmt, 1);
 		added = idmap__add(&d->string_ids, sqlite3_column_int64(stmt, 0), d->strings.nr);
 		err = !s.s ? -ENOMEM : added > 0 ? array_push(&d->strings, s) : added;
@@ -144,7 +144,7 @@ static int rocpd__read_events(struct rocpd *d)
 
 	err = rocpd__select(d, "event", "id stack_id parent_stack_id category_id extdata", 2, "",
 			    &stmt);
-	while (database__next(&d->db, &stmt, d->table, &err)) {
+	while (database__next(d->db, &stmt, d->table, &err)) {
 		struct rocpd_event e = {
 			.id = column__u64(stmt, 1), .ancestor = column__u64(stmt, 2),
 			.category = rocpd__string(d, stmt, 3),
@@ -174,7 +174,7 @@ static int rocpd__read_threads(struct rocpd *d)
 	sqlite3_stmt *stmt;
 	int err = rocpd__select(d, "info_thread", "id tid", 2, "", &stmt);
 
-	while (database__next(&d->db, &stmt, d->table, &err))
+	while (database__next(d->db, &stmt, d->table, &err))
 		err = min_t(int, idmap__add(&d->tids, sqlite3_column_int64(stmt, 0),
 					    column__u32(stmt, 1)), 0);
 	return err;
@@ -196,7 +196,7 @@ static int rocpd__read_agents(struct rocpd *d, struct rocprof *r, const char *re
 
 	err = rocpd__select(d, "info_agent", "id type type_index product_name model_name name", 2,
 			    rest, &stmt);
-	while (database__next(&d->db, &stmt, d->table, &err)) {
+	while (database__next(d->db, &stmt, d->table, &err)) {
 		struct rocprof_agent a = {
 			.handle = column__u64(stmt, 0), .number = column__u64(stmt, 2),
 			.numbered = !column__is_null(stmt, 2) && sqlite3_column_int64(stmt, 2) >= 0,
@@ -219,7 +219,7 @@ static int rocpd__read_kernels(struct rocpd *d, struct rocprof *r, const char *r
 	int err;
 
 	err = rocpd__select(d, "info_kernel_symbol", "id display_name kernel_name", 1, rest, &stmt);
-	while (database__next(&d->db, &stmt, d->table, &err)) {
+	while (database__next(d->db, &stmt, d->table, &err)) {
 		name = rocpd__text(d, stmt, sqlite3_column_bytes(stmt, 1) ? 1 : 2);
 		err = !name.s ? -ENOMEM :
 		      name.len ? rocprof_texts__add(&r->kernels, column__u64(stmt, 0), name) : 0;
@@ -247,7 +247,7 @@ static int rocpd__read_regions(struct rocpd *d, struct rocprof *r, const char *r
 	sqlite3_stmt *stmt;
 	int err = rocpd__select(d, "region", "event_id start end tid name_id", 5, rest, &stmt);
 
-	while (database__next(&d->db, &stmt, d->table, &err)) {
+	while (database__next(d->db, &stmt, d->table, &err)) {
 		struct rocprof_call c = rocpd__call(d, stmt);
 
 		e = rocpd__event(d, stmt, 0);
@@ -268,7 +268,7 @@ static int rocpd__read_dispatches(struct rocpd *d, struct rocprof *r, const char
 			    "queue_id stream_id group_segment_size private_segment_size "
 			    "workgroup_size_x workgroup_size_y workgroup_size_z "
 			    "grid_size_x grid_size_y grid_size_z region_name_id", 6, rest, &stmt);
-	while (database__next(&d->db, &stmt, d->table, &err)) {
+	while (database__next(d->db, &stmt, d->table, &err)) {
 		struct rocprof_work w = {
 			.c = rocpd__call(d, stmt), .kernel = column__u64(stmt, 4),
 			.agent = column__u64(stmt, 5), .queue = column__u64(stmt, 6),
@@ -298,7 +298,7 @@ static int rocpd__read_copies(struct rocpd *d, struct rocprof *r, const char *re
 
 	err = rocpd__select(d, "memory_copy", "event_id start end tid name_id dst_agent_id "
 			    "src_agent_id size queue_id stream_id", 5, rest, &stmt);
-	while (database__next(&d->db, &stmt, d->table, &err)) {
+	while (database__next(d->db, &stmt, d->table, &err)) {
 		struct rocprof_work w = {
 			.c = rocpd__call(d, stmt), .agent = column__u64(stmt, 5),
 			.src_agent = column__u64(stmt, 6), .bytes = column__u64(stmt, 7),
@@ -321,7 +321,7 @@ static int rocpd__read_memory(struct rocpd *d, struct rocprof *r, const char *re
 
 	err = rocpd__select(d, "memory_allocate", "event_id start end tid type level agent_id "
 			    "address size", 9, rest, &stmt);
-	while (database__next(&d->db, &stmt, d->table, &err)) {
+	while (database__next(d->db, &stmt, d->table, &err)) {
 		struct rocprof_work w = {
 			.c = rocpd__call(d, stmt), .agent = column__is_null(stmt, 6) ? UINT64_MAX :
 			column__u64(stmt, 6), .address = sqlite3_column_int64(stmt, 7),
@@ -355,13 +355,13 @@ static int rocpd__read_pmcs(struct rocpd *d)
 	int err, added;
 
 	err = rocpd__select(d, "info_pmc", "id symbol name", 1, "", &stmt);
-	while (database__next(&d->db, &stmt, d->table, &err)) {
+	while (database__next(d->db, &stmt, d->table, &err)) {
 		name = rocpd__text(d, stmt, sqlite3_column_bytes(stmt, 1) ? 1 : 2).s;
 		added = idmap__add(&ids, sqlite3_column_int64(stmt, 0), names.nr);
 		err = !name ? -ENOMEM : added > 0 ? array_push(&names, name) : added;
 	}
 	err = err ?: rocpd__select(d, "pmc_event", "event_id pmc_id value", 1, "", &stmt);
-	while (database__next(&d->db, &stmt, d->table, &err)) {
+	while (database__next(d->db, &stmt, d->table, &err)) {
 		struct rocprof_pmc pmc = {
 			.dispatch = column__is_null(stmt, 0) ? NO_DISPATCH : column__u64(stmt, 0),
 			.value = sqlite3_column_double(stmt, 2),
@@ -402,6 +402,31 @@ static int rocpd__read_process(struct rocpd *d, const struct rocpd_process *p)
 	return told ?: err;
 }
 
+/* Counts the rows of processes that the table of processes does not have. */
+static int rocpd__count_homeless(struct rocpd *d)
+{
+	static const char *const tables[] = {
+		"region", "kernel_dispatch", "memory_copy", "memory_allocate",
+	};
+	char rest[TABLE_MAX + 64];
+	sqlite3_stmt *stmt;
+	int err = 0;
+	size_t i;
+
+	snprintf(rest, sizeof(rest), "rocpd_info_process%s", d->suffix);
+	if (database__has_table(d->db, rest))
+		snprintf(rest, sizeof(rest), "WHERE pid IS NULL OR pid NOT IN (SELECT id FROM "
+			 "\"rocpd_info_process%s\")", d->suffix);
+	else
+		*rest = 0;
+	for (i = 0; i < ARRAY_SIZE(tables) && !err; i++) {
+		err = rocpd__select(d, tables[i], "pid", 0, rest, &stmt);
+		while (database__next(d->db, &stmt, d->table, &err))
+			d->t->nr_unread[UNREAD_ROWS]++;
+	}
+	return err;
+}
+
 static int rocpd__read_processes(struct rocpd *d)
 {
 	ARRAY(struct rocpd_process) processes = { 0 };
@@ -416,7 +441,7 @@ static int rocpd__read_processes(struct rocpd *d)
 	if (pmc_err == -ENOMEM)
 		err = pmc_err;
 	err = err ?: rocpd__select(d, "info_process", "id pid command", 2, "", &stmt);
-	while (database__next(&d->db, &stmt, d->table, &err)) {
+	while (database__next(d->db, &stmt, d->table, &err)) {
 		struct rocpd_process p = { column__u64(stmt, 0), column__u32(stmt, 1),
 					   rocpd__text(d, stmt, 2) };
 		const char *blank;
@@ -428,6 +453,7 @@ static int rocpd__read_processes(struct rocpd *d)
 	}
 	for (i = 0; i < processes.nr && !err; i++)
 		err = rocpd__read_process(d, &processes.v[i]);
+	err = err ?: rocpd__count_homeless(d);
 	array_free(&processes);
 	return err ?: pmc_err;
 }
@@ -441,7 +467,7 @@ static int rocpd__read_apis(struct rocpd *d, struct rocprof *r)
 	struct span name;
 	int err = rocpd__select(d, "api", "id start end tid pid apiName_id args_id", 6, "", &stmt);
 
-	while (database__next(&d->db, &stmt, d->table, &err)) {
+	while (database__next(d->db, &stmt, d->table, &err)) {
 		struct rocprof_call c = {
 			.id = column__u64(stmt, 0), .start_ns = sqlite3_column_int64(stmt, 1),
 			.end_ns = sqlite3_column_int64(stmt, 2), .tid = column__u64(stmt, 3),
@@ -463,7 +489,7 @@ static int rocpd__read_api_ops(struct rocpd *d, struct idmap *calls)
 	sqlite3_stmt *stmt;
 	int err = rocpd__select(d, "api_ops", "op_id api_id", 2, "", &stmt);
 
-	while (database__next(&d->db, &stmt, d->table, &err))
+	while (database__next(d->db, &stmt, d->table, &err))
 		err = min_t(int, idmap__add(calls, sqlite3_column_int64(stmt, 0),
 					    column__u32(stmt, 1)), 0);
 	return err;
@@ -479,7 +505,7 @@ static int rocpd__read_ops(struct rocpd *d, struct rocprof *r, const struct idma
 
 	err = rocpd__select(d, "op", "id start end gpuId queueId description_id opType_id", 7, "",
 			    &stmt);
-	while (database__next(&d->db, &stmt, d->table, &err)) {
+	while (database__next(d->db, &stmt, d->table, &err)) {
 		struct rocprof_work w = {
 			.c = { .start_ns = sqlite3_column_int64(stmt, 1),
 			       .end_ns = sqlite3_column_int64(stmt, 2) },
@@ -536,9 +562,9 @@ static void rocpd__exit(struct rocpd *d)
 }
 
 /* Reads the tables with one suffix. */
-static int rocpd__read_set(struct gputrace *t, const struct database *db, const char *suffix)
+static int rocpd__read_set(struct gputrace *t, struct database *db, const char *suffix)
 {
-	struct rocpd d = { .t = t, .db = *db };
+	struct rocpd d = { .t = t, .db = db };
 	const char *p;
 	int err;
 
@@ -548,7 +574,7 @@ static int rocpd__read_set(struct gputrace *t, const struct database *db, const 
 	if (*p || p - suffix >= SUFFIX_MAX)
 		return 0;
 	strcpy(d.suffix, suffix);
-	err = !*suffix && database__has_table(&d.db, "rocpd_api") ? rocpd__read_schema_2(&d) :
+	err = !*suffix && database__has_table(d.db, "rocpd_api") ? rocpd__read_schema_2(&d) :
 								      rocpd__read_processes(&d);
 	rocpd__exit(&d);
 	return err;
@@ -602,7 +628,8 @@ int gputrace__read_rocpd(struct gputrace *t, const char *buf, size_t size)
 	const char *why;
 	int err = database__open_mem(&db, buf, size) ?: database__check(&db, "cannot be read");
 
-	err = err ?: rocpd__read_sets(t, &db);
+	err = err ?: rocpd__read_sets(t, &db) ?:
+	      database__unread(&db, &t->names, &t->unread_tables);
 	if (database__no_memory(&db))
 		err = -ENOMEM;
 	database__close(&db);

@@ -458,7 +458,11 @@ static int rocprof__read_records(struct rocprof *r, struct json *j, rocprof_call
 		err = work__read(&w, r, j);
 		for (; pmc < r->pmcs.nr; pmc++)
 			r->pmcs.v[pmc].dispatch = w.dispatch;
-		if (!err && record && !j->what)
+		if (err || j->what)
+			continue;
+		if (!record)
+			r->t->nr_strange++;
+		else
 			err = works ? array_push(works, w) : array_push(calls, w.c);
 	}
 	return err;
@@ -475,7 +479,7 @@ static int rocprof__read_callbacks(struct rocprof *r, struct json *j)
 		if (span__is(key, "counter_collection"))
 			err = rocprof__read_records(r, j, NULL, &r->counted);
 		else
-			json__skip(j);
+			r->t->nr_unread[UNREAD_OTHER] += count_items(j);
 	return err;
 }
 
@@ -501,7 +505,7 @@ static int rocprof__read_buffers(struct rocprof *r, struct json *j)
 		else if (key.len > 4 && !memcmp(key.s + key.len - 4, "_api", 4))
 			err = rocprof__read_records(r, j, rocprof__calls(r, key), NULL);
 		else
-			json__skip(j);
+			r->t->nr_unread[UNREAD_OTHER] += count_items(j);
 	}
 	return err;
 }
