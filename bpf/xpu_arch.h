@@ -30,10 +30,12 @@ static __always_inline __u64 arch_strip(__u64 ra)
 #define arch_is_64bit(regs)	(BPF_CORE_READ(regs, cs) != 0x23)
 
 /*
- * Whether a perf event interrupted user space. A BPF context must be read in whole words, whatever
- * the type of cs.
+ * Whether a perf event interrupted user space. A BPF context must be read in whole words, but cs
+ * has 8 bytes in some kernels and 2 bytes in others, and libbpf would adapt the load to the size.
+ * Therefore, this reads cs by its number in struct pt_regs, with which the context begins. This
+ * number is the same in all kernels.
  */
-#define arch_in_user(ctx)	(*(volatile __u64 *)&(ctx)->regs.cs & 3)
+#define arch_in_user(ctx)	(((volatile const __u64 *)(ctx))[17] & 3)
 
 #define arch_syscall(regs)	BPF_CORE_READ(regs, orig_ax)
 #define arch_sp(regs)		BPF_CORE_READ(regs, sp)

@@ -245,6 +245,7 @@ T2_SIM_C	:= $(if $(CUPTI_CFLAGS),test/t2/sim_selftest.c)
 T2_SHIM_C	:= $(if $(CUPTI_CFLAGS),$(sort $(wildcard test/t2/shim_*.c)))
 T2_UNWIND_C	:= $(sort $(wildcard test/t2/unwind_*.c))
 T2_INJECT_C	:= $(if $(CUPTI_CFLAGS),$(if $(HAVE_INJECT),test/t2/inject.c))
+T2_BPF_C	:= $(if $(filter x86_64,$(ARCH)),test/t2/kernels.c)
 GEN_SRC		:= test/lib/gen.c test/lib/skeleton.c
 T_SH		:= $(sort $(wildcard test/t[0-3]/*.sh))
 # Shell scripts: slow tests that rarely fail.
@@ -253,7 +254,7 @@ T_LONGEST	:= $(sort $(wildcard test/long/by_hand/*.sh))
 
 test_bin	= $(patsubst %.c,$(O)/%.t,$(1))
 TESTS		= $(call test_bin,$(T0_C) $(T1_C) $(T2_SIM_C) $(T2_SHIM_C) $(T2_UNWIND_C) \
-		  $(T2_INJECT_C)) $(T_SH)
+		  $(T2_INJECT_C) $(T2_BPF_C)) $(T_SH)
 TEST_CFLAGS	= $(BASE_CFLAGS) $(CFLAGS) -Itest/lib -Imerge -I$(O)/gen
 
 $(O)/test/lib/%.o: test/lib/%.c $(O)/flags
@@ -427,6 +428,12 @@ $(call test_bin,$(T2_INJECT_C)): $(O)/%.t: %.c loader/inject/borrow.c $(INJECT_O
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(LOADER_CFLAGS) -DINJECT_STEPS -Itest/lib $(ALL_LDFLAGS) -o $@ $< \
 		loader/inject/borrow.c $(INJECT_OBJ) $(LOADER_LIBS)
+
+# This test loads the BPF programs itself.
+$(call test_bin,$(T2_BPF_C)): $(O)/%.t: %.c $(O)/bpf/xpu.bpf.o $(O)/flags
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(BASE_CFLAGS) $(CFLAGS) -Itest/lib $(ALL_LDFLAGS) -o $@ $< $(LIBBPF_LIBS)
 
 # glibc's unwind information for its lazy binding code is wrong on aarch64.
 BIND_NOW	= $(if $(filter aarch64,$(ARCH)),-Wl$(comma)-z$(comma)now)
