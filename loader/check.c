@@ -235,7 +235,7 @@ static void check_unwinding(void)
  * Prints what attaching to a process would do, unless the process is a descendant (@named: false)
  * that would be left alone. Return: OK if the process would be recorded, NOTE if it uses no CUDA.
  */
-static enum verdict check_pid(pid_t pid, const char *shim, bool named)
+static enum verdict check_pid(pid_t pid, const char *shim, bool inject, bool named)
 {
 	int fd = shim_file__open_mapped(pid, shim), err;
 	char name[32], comm[XPU_COMM_LEN], why[INJECT_WHY];
@@ -256,6 +256,12 @@ static enum verdict check_pid(pid_t pid, const char *shim, bool named)
 	if (!err && !named && running__inherits(pid, "/libcuda.so"))
 		return NOTE;
 	v = !err ? OK : err == -ENOENT || (err == -ESRCH && !named) ? NOTE : MISSING;
+	if (!inject) {
+		if (v != NOTE || named)
+			report(MISSING, name, "(%s) runs without the shim, which --no-inject does "
+			       "not put into it: start it with LD_PRELOAD=%s", comm, shim);
+		return v == NOTE && !named ? NOTE : MISSING;
+	}
 	if (v == OK)
 		report(v, name, "(%s) uses CUDA without the shim: -p puts the shim into it when "
 		       "one of its threads waits", comm);
@@ -284,7 +290,7 @@ static void choose_children(struct running *running, const pid_t *pids, size_t n
 	}
 }
 
-int check__pids(const pid_t *pids, size_t nr, const char *shim, bool children)
+int check__pids(const pid_t *pids, size_t nr, const char *shim, bool inject, bool children)
 {
 	size_t i, nr_of[3] = { 0 }, nr_idle = 0;
 	struct running_process *p;
@@ -293,7 +299,7 @@ int check__pids(const pid_t *pids, size_t nr, const char *shim, bool children)
 	int err;
 
 	for (i = 0; i < nr; i++)
-		nr_of[check_pid(pids[i], shim, true)]++;
+		nr_of[check_pid(pids[i], shim, inject, true)]++;
 	if (!children)
 		return nr_of[OK] && !nr_of[MISSING] ? 0 : 1;
 	err = running__read(&running);
@@ -306,7 +312,7 @@ int check__pids(const pid_t *pids, size_t nr, const char *shim, bool children)
 		for (p = running.all; p < running.all + running.nr; p++) {
 			if (!p->chosen || p->ended)
 				continue;
-			v = check_pid(p->pid, shim, false);
+			v = check_pid(p->pid, shim, inject, false);
 			nr_of[OK] += v == OK;
 			nr_idle += v == NOTE;
 		}

@@ -14,10 +14,10 @@
 int check__run(const char *shim);
 
 /*
- * Prints what -p would do with each process, without touching the process. @children: prints this
- * for their descendants, too. Return: 0 if at least one process can be recorded, and no process
- * that the user named is refused; otherwise 1.
+ * Prints what -p would do with each process, without touching the process. @inject: -p may put the
+ * shim into processes. @children: prints this for their descendants, too. Return: 0 if at least one
+ * process can be recorded, and no process that the user named is refused; otherwise 1.
  */
-int check__pids(const pid_t *pids, size_t nr, const char *shim, bool children);
+int check__pids(const pid_t *pids, size_t nr, const char *shim, bool inject, bool children);
 
 #endif /* XPU_LOADER_CHECK_H */

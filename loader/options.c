@@ -1145,7 +1145,7 @@ int options__parse(struct options *opts, int argc, char **argv)
 	err = own_files__find("libxpushim.so", opts->shim, sizeof(opts->shim));
 	if (opts->check)
 		return opts->nr_pids ? check__pids(opts->pids, opts->nr_pids, opts->shim,
-						   !opts->no_children) :
+						   !opts->no_inject, !opts->no_children) :
 				       check__run(err ? NULL : opts->shim);
 	if (opts->top && !options__complete_top(opts, argc))
 		return STATUS_FAILED;

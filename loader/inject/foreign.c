@@ -28,7 +28,7 @@ static void explain(pid_t pid, char *why)
 		fclose(f);
 	if (!permit__check(pid) && scope)
 		snprintf(why, INJECT_WHY, "kernel.yama.ptrace_scope is %d: %s", scope,
-			 scope == 3 ? "nobody may trace a process; start it with LD_PRELOAD" :
+			 scope == 3 ? "nobody may trace a process" :
 				      "only root may trace a process that it did not start");
 	else
 		permit__explain(pid, why, INJECT_WHY);

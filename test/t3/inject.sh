@@ -27,6 +27,10 @@ like "$(cat log)" '^ok  *pid [0-9]* *.live. uses CUDA without the shim: -p puts 
 	"--check -p says what -p would do"
 cmp before "/proc/$a_pid/maps"
 ok $? "--check -p changes no mapping of the program"
+xpuload --check --no-inject -p "$a_pid" 2>log
+is $? 1 "--check --no-inject -p of a program without the shim: exit status 1"
+like "$(cat log)" '^MISSING  *pid [0-9]* *.live. runs without the shim, .*LD_PRELOAD=' \
+	"--check --no-inject says that the program must be started with the shim"
 xpuload --no-inject -o no.data -p "$a_pid" 2>log
 is "$? $(mapped "$a_pid")" "125 0" "--no-inject: a process without the shim is refused"
 like "$(cat log)" "pid $a_pid runs without the shim; start it with LD_PRELOAD=.*, or leave out --no-inject" \
