@@ -76,6 +76,7 @@ static const struct loss_line lines[] = {
 	LINE(bad_refs, "references to threads, call paths, names or streams that nothing defines"),
 	LINE(crowded, "waits, device records, mappings or segments left out: more than any program "
 	     "has at once"),
+	LINE(unknown_records, "records of types that this version does not know: left out"),
 	LINE(bad_batches, "batches damaged inside: used up to the damage"),
 	LINE(bad_header, "damaged header of the recording: its times may be wrong"),
 	LINE(damaged_blocks, "blocks of records lost: damaged; names may be missing or old"),

@@ -69,6 +69,7 @@ struct loss {
 	uint64_t bad_refs;		/* ids that no record defines */
 	uint64_t crowded;		/* events left out because they were more than any real
 					 * program has */
+	uint64_t unknown_records;	/* records of types that this version does not know */
 	uint64_t bad_batches;		/* damaged batches: the part before the damage was used */
 	uint64_t bad_header;		/* 1: the file's header is damaged */
 	uint64_t damaged_blocks;	/* blocks of records that are damaged or missing */

@@ -299,6 +299,7 @@ static int collect__batch(struct collect *c, const struct record_iter *outer,
 		if (err)
 			return err;
 	}
+	c->loss->unknown_records += it.nr_skipped;
 	if (it.end != RECORDS_WHOLE) {
 		c->loss->bad_batches++;
 		c->status = -EBADMSG;
@@ -511,6 +512,7 @@ int collect__run(struct collect *c, struct passes *passes)
 	err = pass__run(r, passes, collect__record, c, 0, 300, &it);
 	if (err)
 		return err;
+	c->loss->unknown_records += it.nr_skipped;
 	collect__tell_damages(c, reader__damages(c->found->reader));
 	collect__tell_names(c);
 	collect__see_end(c);

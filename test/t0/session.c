@@ -856,6 +856,28 @@ static void test_bad_batch(void)
 	fixture__end(&f);
 }
 
+/* Records of types that a later version may write are left out and counted, in batches, too. */
+static void test_unknown_records(void)
+{
+	struct xpu_record unknown = { .type = 0 };
+	struct session *s;
+	struct fixture f;
+
+	fixture__begin(&f);
+	gen__launch(&f.g, 1000, 1, 1, 1);
+	gen__record(&f.g, 30000, 0, &unknown, sizeof(unknown), "future", 6);
+	gen__batch_begin(&f.g, 2000, 1, 12);
+	gen__kernel(&f.g, 0, 1500, 100, 1, 3, 1);
+	gen__record(&f.g, 30001, 0, &unknown, sizeof(unknown), NULL, 0);
+	gen__batch_end(&f.g);
+	s = fixture__run(&f);
+	is_int(s->sums.loss.unknown_records, 2, "records of unknown types are counted");
+	is_int(s->sums.loss.nr_matched, 1, "records next to records of unknown types are used");
+	is_int(s->status, 0, "records of unknown types are no damage");
+	ok(!loss__clean(&s->sums.loss), "records of unknown types are a loss");
+	fixture__end(&f);
+}
+
 static uint64_t sum_of(const struct session *s, const char *kind, uint64_t *nr, uint64_t *max_ns)
 {
 	uint64_t sum_ns = 0;
@@ -1010,6 +1032,7 @@ int main(void)
 	test_several();
 	test_lost();
 	test_bad_batch();
+	test_unknown_records();
 	test_below_zero();
 	test_apis();
 	return done_testing();
