@@ -229,8 +229,19 @@ void gputrace__complain_unread(const struct gputrace *t, const char *name, struc
 			  t->unread_tables);
 }
 
+bool gputrace__is_odd(const struct gputrace *t)
+{
+	return t->nr_strange || t->nr_begins || t->nr_ends || t->nr_not_finite || t->nr_left_out;
+}
+
 void gputrace__complain(const struct gputrace *t, const char *name, struct msgs *msgs)
 {
+	if (t->nr_left_out)
+		msgs__add(msgs, "%s: %" PRIu64 " %s of kinds that are not read, such as %.64s: "
+			  "left out", name, t->nr_left_out,
+			  t->format == GPU_LINES ? PLURAL(t->nr_left_out, "line", "lines") :
+						   PLURAL(t->nr_left_out, "event", "events"),
+			  t->left_out);
 	if (t->nr_strange)
 		msgs__add(msgs, "%s: %" PRIu64 " %s could not be read: ignored", name,
 			  t->nr_strange,

@@ -159,6 +159,9 @@ struct gputrace {
 					 * out */
 	uint64_t nr_not_finite;		/* number of values such as NaN in place of numbers */
 	uint64_t nr_other;		/* number of records of kinds that are not read */
+	uint64_t nr_left_out;		/* number of the nr_other records that may hold something
+					 * this program could use */
+	const char *left_out;		/* kind of the first of them, kept in names */
 	bool rocprof;			/* some of the nr_other records are events of rocprof */
 	uint64_t nr_unread[NR_UNREAD];
 	const char *unread_tables;	/* names of a database's tables whose events are not read,
@@ -259,6 +262,9 @@ uint64_t gputrace__first_ns(const struct gputrace *t);
 
 /* Adds messages about records in the file called @name that are not read. */
 void gputrace__complain_unread(const struct gputrace *t, const char *name, struct msgs *msgs);
+
+/* Return: whether something in the file was left out. */
+bool gputrace__is_odd(const struct gputrace *t);
 
 /* Adds messages about oddities in the file called @name. */
 void gputrace__complain(const struct gputrace *t, const char *name, struct msgs *msgs);

@@ -842,7 +842,7 @@ static int trace_file__read(struct trace_file *f)
 	}
 	gputrace__complain(t, f->path, f->msgs);
 	f->out->damaged |= t->damage != NULL;
-	f->out->odd |= t->nr_strange || t->nr_begins || t->nr_ends || t->nr_not_finite;
+	f->out->odd |= gputrace__is_odd(t);
 	f->launched = calloc(t->calls.nr + 1, sizeof(*f->launched));
 	if (t->memory.nr)
 		f->places = calloc(t->calls.nr + 1, sizeof(*f->places));

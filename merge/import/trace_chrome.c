@@ -53,8 +53,10 @@ static enum record_kind onetrace__kind(const struct event *e)
 {
 	uint64_t tid;
 
-	if (!e->name.s || !e->id.s || span__ends(e->name, " (Appended)") ||
-	    span__ends(e->name, " (Queued)") || span__ends(e->name, " (Submitted)"))
+	if (span__ends(e->name, " (Appended)") || span__ends(e->name, " (Queued)") ||
+	    span__ends(e->name, " (Submitted)"))
+		return RECORD_NOTHING;
+	if (!e->name.s || !e->id.s)
 		return RECORD_OTHER;
 	return span__u64(e->tid, 0, &tid) && tid <= LINUX_TID_MAX &&
 	       gpu_api__of(e->name.s, e->name.len) ? RECORD_DRIVER : RECORD_PTI_WORK;
@@ -73,7 +75,7 @@ static enum record_kind chrome__kind(const struct chrome *c, const struct event 
 	/* A wait of the device for itself is not a call. */
 	if (e->sync_type.len > 4 && !memcmp(e->sync_type.s, "GPU_", 4) &&
 	    span__is(e->category, "xpu_sync"))
-		return RECORD_OTHER;
+		return RECORD_NOTHING;
 	/* unitrace marks calls as operators. */
 	api = kind == RECORD_OP && e->name.s ? gpu_api__of(e->name.s, e->name.len) : XPU_API_CUDA;
 	return api == XPU_API_LEVEL_ZERO || api == XPU_API_OPENCL ? RECORD_DRIVER : kind;
@@ -107,6 +109,12 @@ static int chrome__pti_work(struct chrome *c, const struct event *e, uint64_t st
 	       gputrace__add_work(t, &w, end_ns, name);
 }
 
+static int chrome__pass_over(struct chrome *c, const struct event *e, enum record_kind kind)
+{
+	c->t->rocprof |= e->rocprof.s != NULL;
+	return gputrace__pass_over(c->t, kind, e->category.s ? e->category : e->name);
+}
+
 static int chrome__complete_event(struct chrome *c, const struct event *e, uint64_t start_ns,
 				  uint64_t end_ns)
 {
@@ -114,11 +122,8 @@ static int chrome__complete_event(struct chrome *c, const struct event *e, uint6
 	struct gputrace *t = c->t;
 	int err;
 
-	if (kind == RECORD_OTHER) {
-		t->nr_other++;
-		t->rocprof |= e->rocprof.s != NULL;
-		return 0;
-	}
+	if (kind == RECORD_OTHER || kind == RECORD_NOTHING)
+		return chrome__pass_over(c, e, kind);
 	if (kind == RECORD_PTI_WORK)
 		return chrome__pti_work(c, e, start_ns, end_ns);
 	err = gputrace__add_event(t, e, kind, start_ns, end_ns);
@@ -206,21 +211,18 @@ static int chrome__flow(struct chrome *c, const struct event *e, bool begins)
 	uint64_t time_ns = 0, tid = 0;
 	int ret;
 
-	if (!span__u64(e->ts, 3, &time_ns) || !span__u64(e->tid, 0, &tid)) {
-		c->t->nr_other++;
-		return 0;
-	}
+	if (!span__u64(e->ts, 3, &time_ns) || !span__u64(e->tid, 0, &tid))
+		return chrome__pass_over(c, e, RECORD_NOTHING);
 	ret = pti__add_flow(&c->pti, e->category, span__u32(e->pid), tid, time_ns, begins,
 			    c->t->calls.nr);
-	c->t->nr_other += !ret;
-	return min_t(int, ret, 0);
+	return ret ? min_t(int, ret, 0) : chrome__pass_over(c, e, RECORD_NOTHING);
 }
 
 static int chrome__event(struct chrome *c, const struct event *e)
 {
-	struct gputrace *t = c->t;
-	char phase = e->phase.len == 1 ? *e->phase.s : e->phase.s ? 0 : 'X';
+	char phase = e->phase.len == 1 ? *e->phase.s : e->phase.s ? '?' : 'X';
 	uint64_t start_ns, duration_ns = 0, end_ns;
+	enum record_kind kind;
 
 	switch (phase) {
 	case 'B':
@@ -234,15 +236,16 @@ static int chrome__event(struct chrome *c, const struct event *e)
 	case 'X':
 		break;
 	default:
-		t->nr_other++;
-		return 0;
+		/* ends of flows, marks, counters, clocks, objects and dumps of memory */
+		return chrome__pass_over(c, e, strchr("fiIRCcNODvV", phase) ? RECORD_NOTHING :
+							RECORD_OTHER);
 	}
 	if (!span__u64(e->ts, 3, &start_ns) || (e->dur.s && !span__u64(e->dur, 3, &duration_ns)) ||
 	    __builtin_add_overflow(start_ns, duration_ns, &end_ns) || end_ns > INT64_MAX) {
-		if (chrome__kind(c, e) == RECORD_OTHER)
-			t->nr_other++;
-		else
-			t->nr_strange++;
+		kind = chrome__kind(c, e);
+		if (kind == RECORD_OTHER || kind == RECORD_NOTHING)
+			return chrome__pass_over(c, e, kind);
+		c->t->nr_strange++;
 		return 0;
 	}
 	return chrome__complete_event(c, e, start_ns, end_ns);

@@ -176,6 +176,16 @@ enum record_kind record__kind(struct span s)
 		{ "cpu_op", RECORD_OP }, { "Operator", RECORD_OP },
 		{ "python_function", RECORD_PYTHON },
 		{ "user_annotation", RECORD_ANNOTATION },
+		/* PyTorch's copies of other events, and its own costs */
+		{ "gpu_user_annotation", RECORD_NOTHING }, { "overhead", RECORD_NOTHING },
+		{ "external_correlation", RECORD_NOTHING }, { "Trace", RECORD_NOTHING },
+		{ "cpu_instant_event", RECORD_NOTHING },
+		/* CUPTI's descriptions and its own costs */
+		{ "OVERHEAD", RECORD_NOTHING }, { "EXTERNAL_CORRELATION", RECORD_NOTHING },
+		{ "DEVICE", RECORD_NOTHING }, { "DEVICE_ATTRIBUTE", RECORD_NOTHING },
+		{ "CONTEXT", RECORD_NOTHING }, { "STREAM", RECORD_NOTHING },
+		{ "NAME", RECORD_NOTHING }, { "MODULE", RECORD_NOTHING },
+		{ "FUNCTION", RECORD_NOTHING },
 	};
 	size_t i;
 
@@ -369,6 +379,15 @@ int gputrace__add_event(struct gputrace *t, const struct event *e, enum record_k
 	return gputrace__event_work(t, e, kind, start_ns, end_ns, name);
 }
 
+int gputrace__pass_over(struct gputrace *t, enum record_kind kind, struct span what)
+{
+	t->nr_other++;
+	if (kind == RECORD_NOTHING || t->nr_left_out++)
+		return 0;
+	t->left_out = gputrace__name(t, what.s ? what : span__of("one without a name"));
+	return t->left_out ? 0 : -ENOMEM;
+}
+
 int gputrace__json_line(struct gputrace *t, const char *s, size_t len)
 {
 	struct event e;
@@ -385,10 +404,8 @@ int gputrace__json_line(struct gputrace *t, const char *s, size_t len)
 		t->nr_strange++;
 		return 0;
 	}
-	if (kind == RECORD_OTHER) {
-		t->nr_other++;
-		return 0;
-	}
+	if (kind == RECORD_OTHER || kind == RECORD_NOTHING)
+		return gputrace__pass_over(t, kind, e.type);
 	if (!span__u64(e.start, 0, &start_ns) || !span__u64(e.end, 0, &end_ns)) {
 		t->nr_strange++;
 		return 0;

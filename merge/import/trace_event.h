@@ -18,6 +18,7 @@ struct event {
 
 enum record_kind {
 	RECORD_OTHER,
+	RECORD_NOTHING,			/* the record holds nothing that this program uses */
 	RECORD_RUNTIME,
 	RECORD_DRIVER,
 	RECORD_KERNEL,
@@ -51,6 +52,12 @@ uint32_t span__u32(struct span raw);
 
 /* Return: the number that follows @word, such as "Stream" in "GPU0_Stream7"; or 0. */
 uint32_t span__number_after(struct span raw, const char *word);
+
+/*
+ * Counts a record of @kind RECORD_OTHER or RECORD_NOTHING, which is not read. @what: the file's
+ * word for its kind. Return: 0 or -ENOMEM.
+ */
+int gputrace__pass_over(struct gputrace *t, enum record_kind kind, struct span what);
 
 /* Decodes the name of an event. Return: 0 or -ENOMEM. */
 int gputrace__decode(struct gputrace *t, struct span raw, struct span *name);

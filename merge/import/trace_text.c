@@ -225,9 +225,11 @@ int gputrace__text_line(struct gputrace *t, const char *s, size_t len, bool *con
 	/*
 	 * Records of other kinds have the same form; all other lines are the program's own output.
 	 */
-	if (memmem(s, len, " [ ", 3))
-		t->nr_other++;
-	else
-		t->nr_strange++;
+	if (memmem(s, len, " [ ", 3)) {
+		struct span word = { s, (const char *)memchr(s, ' ', len) - s };
+
+		return gputrace__pass_over(t, record__kind(word), word);
+	}
+	t->nr_strange++;
 	return 0;
 }

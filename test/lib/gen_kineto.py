@@ -136,6 +136,12 @@ for i in range(opts["threads"]):
                    "args": {"name": "thread %d (%s)" % (tid, "bwd%d" % i if i else "python3")}})
 events.append({"ph": "M", "name": "process_name", "pid": opts["pid"], "tid": 0, "ts": 0,
                "args": {"name": "python3"}})
+# events that say nothing about launches: arrows, marks, counters, copies of annotations, costs
+for phase in "sftiC":
+    events.append({"ph": phase, "cat": "ac2g", "id": 1, "name": "ac2g", "pid": opts["pid"],
+                   "tid": opts["pid"], "ts": us(5000 * step), "args": {"Bytes": 7}})
+for cat in "gpu_user_annotation", "overhead", "Trace":
+    event(cat, "forward", -1, 0, 5000 * step, 6000 * step)
 rnd.shuffle(events)
 trace = {"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "Simulated GPU",
                                                    "smMemory": [1, 2]}]}

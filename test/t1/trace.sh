@@ -17,6 +17,7 @@ for args in "seed=1" "seed=2 threads=8 nr=100" "seed=3 old=1" "seed=4 base=17750
 	# shellcheck disable=SC2086 # several arguments on purpose
 	gen t.json $args
 	same "$args" t.json.folded --gpu t.json
+	unlike "$(cat log)" 'left out' "$args: nothing is left out"
 	same "$args: ranges" t.json.nvtx --gpu t.json --by nvtx
 done
 gen t.json.gz seed=1
@@ -165,6 +166,41 @@ like "$(cat log)" 'be.json: 1 event ends and never begins: ignored' \
 	"an E event without a B event: a message counts it"
 xpumerge --gpu be.json --strict -f folded >out 2>log
 is $? 1 "a B event without an E event: --strict fails"
+
+# ---- records of kinds that are not read
+
+cat >kinds.json <<'END'
+{"traceEvents": [
+{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":2,"ts":1,"dur":1,"args":{"correlation":1}},
+{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":2,"ts":0.5,"dur":9},
+{"ph":"X","cat":"hpu_op","name":"op","pid":0,"tid":7,"ts":3,"dur":4},
+{"ph":"b","cat":"stage","name":"copy","pid":0,"tid":7,"ts":3,"id":1},
+{"ph":"X","name":"no category","pid":0,"tid":7,"ts":3,"dur":4},
+{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":3,"dur":4,"args":{"correlation":1}}]}
+END
+xpumerge --gpu kinds.json --strict -f folded >out 2>log
+is $? 1 "events of other kinds: --strict fails"
+like "$(cat log)" 'kinds.json: 3 events of kinds that are not read, such as hpu_op: left out' \
+	"events of other kinds: a message counts them"
+cat >kinds.lines <<'END'
+{"type":"RUNTIME","start":1,"end":2,"name":"cudaLaunchKernel","processId":1,"threadId":1,"correlationId":1}
+{"type":"CONCURRENT_KERNEL","start":3,"end":5,"name":"k","correlationId":1}
+{"type":"OVERHEAD","start":3,"end":5}
+{"type":"GRAPH_TRACE","start":6,"end":9,"graphId":1}
+END
+xpumerge --gpu kinds.lines -f folded >out 2>log
+like "$(cat log)" 'kinds.lines: 1 line of kinds that are not read, such as GRAPH_TRACE: left out' \
+	"JSON lines of other kinds: a message counts them"
+cat >kinds.txt <<'END'
+RUNTIME [ 100, 200 ] "cudaLaunchKernel", correlationId 7
+KERNEL [ 300, 450 ] "saxpy", correlationId 7
+OVERHEAD COMPILER [ 100, 150 ] duration 50
+SYNCHRONIZATION [ 460, 470 ] duration 10, type STREAM_SYNCHRONIZE
+UNIFIED_MEMORY_COUNTER [ 480, 490 ] duration 10
+END
+xpumerge --gpu kinds.txt -f folded >out 2>log
+like "$(cat log)" 'kinds.txt: 2 lines of kinds that are not read, such as SYNCHRONIZATION: left out' \
+	"lines of text of other kinds: a message counts them"
 
 # ---- numbers that are not JSON
 
