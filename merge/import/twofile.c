@@ -666,9 +666,20 @@ static void twofiles__write_others(struct twofiles *t)
 	free(done);
 }
 
+static void twofiles__write_device(struct twofiles *t, uint32_t proc, uint32_t device)
+{
+	static const uint8_t no_uuid[16];
+
+	array_each(&t->gpu.devices, d)
+		if (d->id == device)
+			import__device(t->im, proc, device, d->name, no_uuid);
+}
+
 static void twofiles__write_works(struct twofiles *t)
 {
 	uint64_t first_ns = UINT64_MAX, last_ns = 0;
+	struct idmap devices = { 0 };
+	int added;
 	uint32_t i, pid, proc;
 
 	array_each(&t->gpu.works, w) {
@@ -682,6 +693,10 @@ static void twofiles__write_works(struct twofiles *t)
 				w->w.correlation_id = 0;
 		}
 		proc = twofiles__proc(t, twofiles__pid(t, pid), "");
+		added = idmap__add(&devices, ID_KEY(proc, w->device), 0);
+		if (added > 0)
+			twofiles__write_device(t, proc, w->device);
+		t->im->err = t->im->err ?: min_t(int, added, 0);
 		w->w.stream = import__stream(t->im, proc, w->device, w->context, w->stream);
 		gputrace__write_work(&t->gpu, t->im, proc, w);
 		t->out->work_ns += w->w.duration_ns;
@@ -694,6 +709,30 @@ static void twofiles__write_works(struct twofiles *t)
 		last_ns = max_t(uint64_t, last_ns, t->gpu.calls.v[i].end_ns);
 	}
 	t->out->gpu_ns = xpu_ns_between(first_ns, last_ns);
+	idmap__free(&devices);
+}
+
+/* Adds messages about records that are read only without stacks from another file. */
+static void twofiles__complain_unread(struct twofiles *t, const char *name)
+{
+	const struct {
+		size_t nr;
+		const char *one, *many;
+	} unread[] = {
+		{ t->gpu.memory.nr, "event of memory is", "events of memory are" },
+		{ t->gpu.ops.nr, "operator, function or annotation is",
+		  "operators, functions and annotations are" },
+		{ t->gpu.syncs.nr, "record of a wait is", "records of waits are" },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(unread); i++) {
+		if (unread[i].nr)
+			msgs__add(t->msgs, "%s: %zu %s read only without --cpu", name,
+				  unread[i].nr, PLURAL(unread[i].nr, unread[i].one,
+						       unread[i].many));
+		t->out->odd |= unread[i].nr;
+	}
 }
 
 /* Adds messages about odd input. Return: 0, or -EINVAL if the files contain no events. */
@@ -711,10 +750,8 @@ static int twofiles__complain(struct twofiles *t, const struct twofile_opts *opt
 		msgs__add(t->msgs, "%s: %" PRIu64 " %s: ignored", opts->cpu, t->nr_strange,
 			  PLURAL(t->nr_strange, "line is not a stack", "lines are not stacks"));
 	gputrace__complain(&t->gpu, opts->gpu, t->msgs);
-	if (t->gpu.memory.nr)
-		msgs__add(t->msgs, "%s: %zu %s of memory %s read only without --cpu", opts->gpu,
-			  t->gpu.memory.nr, PLURAL(t->gpu.memory.nr, "event", "events"),
-			  PLURAL(t->gpu.memory.nr, "is", "are"));
+	twofiles__complain_unread(t, opts->gpu);
+	t->out->odd |= t->nr_strange || gputrace__is_odd(&t->gpu);
 	t->out->damaged |= t->gpu.damage != NULL;
 	if (opts->cpu && !t->launches.nr)
 		msgs__add(t->msgs, "%s: cannot find API calls that match the stacks", opts->gpu);

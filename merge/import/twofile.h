@@ -44,6 +44,7 @@ struct twofile {
 	double jitter_ns, drift_ppm;
 	uint32_t nr_offsets, nr_pairs, nr_stack_threads, nr_launch_threads;
 	bool damaged;
+	bool odd;			/* some input was not read */
 };
 
 /**

@@ -230,6 +230,32 @@ ok $? "without options, gpu_results.json and cpu_results.txt are read" || diag "
 (cd results && xpumerge -f folded >/dev/null 2>../log)
 unlike "$(cat log)" results.json "if xpu.data exists, gpu_results.json is not read"
 
+# ---- records that are read only without stacks
+
+cat >torch.json <<'END'
+{"deviceProperties": [{"id": 0, "name": "Simulated GPU"}], "traceEvents": [
+{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":42,"tid":43,"ts":2021.5,"dur":2,"args":{"correlation":2}},
+{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":2102,"dur":2,"args":{"device":0,"context":1,"stream":7,"correlation":2}}]}
+END
+echo '2021500 app 42 43 3 main;b;cudaLaunchKernel' >one.txt
+xpumerge --cpu one.txt --gpu torch.json --strict -f text >out 2>log
+is $? 0 "a trace without other records: --strict is content" || diag "$(cat log)"
+like "$(cat out)" 'Simulated GPU' "two files: the GPU has its name"
+sed 's/^{"ph":"X","cat":"kernel"/{"ph":"X","cat":"hpu_op","name":"x","pid":0,"tid":0,"ts":2000,"dur":9},&/' \
+	torch.json >other.json
+xpumerge --cpu one.txt --gpu other.json --strict -f text >out 2>log
+is $? 1 "two files: --strict fails if events of some kinds are not read"
+like "$(cat log)" 'other.json: 1 event of kinds that are not read, such as hpu_op' \
+	"two files: a message counts events of kinds that are not read"
+sed 's/^{"ph":"X","cat":"kernel"/{"ph":"X","cat":"cpu_op","name":"x","pid":42,"tid":43,"ts":2000,"dur":90},{"ph":"X","cat":"cuda_sync","name":"Stream Sync","pid":0,"tid":7,"ts":2200,"dur":9,"args":{"stream":7,"context":1,"correlation":2}},&/' \
+	torch.json >more.json
+xpumerge --cpu one.txt --gpu more.json --strict -f text >out 2>log
+is $? 1 "two files: --strict fails if operators and waits are not read"
+like "$(cat log)" '1 operator, function or annotation is read only without --cpu' \
+	"two files: a message counts operators"
+like "$(cat log)" '1 record of a wait is read only without --cpu' \
+	"two files: a message counts records of waits"
+
 # ---- invalid files
 
 fails "no such file" 'nothere: cannot be read' --cpu cpu.txt --gpu nothere

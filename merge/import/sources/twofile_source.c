@@ -56,7 +56,7 @@ static bool twofile_clean(const void *state)
 {
 	const struct twofile *t = state;
 
-	return !t->nr_uncertain && !t->nr_no_stack;
+	return !t->odd && !t->nr_uncertain && !t->nr_no_stack;
 }
 
 const struct source twofile_source = {
