@@ -138,9 +138,12 @@ static int gputrace__renumber(struct gputrace *t)
 	err = err ?: epochs__renumber(&t->epochs, calls, t->calls.nr, works, t->works.nr);
 	/* Once ids have restarted, the calls of wait records and memory records are unknown. */
 	if (t->epochs.nr_restarts) {
+		t->nr_unlinked = t->syncs.nr;
 		t->syncs.nr = 0;
-		for (i = 0; i < t->memory.nr; i++)
+		for (i = 0; i < t->memory.nr; i++) {
+			t->nr_unlinked += t->memory.v[i].correlation_id != 0;
 			t->memory.v[i].correlation_id = 0;
+		}
 	}
 	for (i = 0; i < t->calls.nr && !err; i++)
 		t->calls.v[i].correlation_id = calls[i].id;
@@ -231,7 +234,8 @@ void gputrace__complain_unread(const struct gputrace *t, const char *name, struc
 
 bool gputrace__is_odd(const struct gputrace *t)
 {
-	return t->nr_strange || t->nr_begins || t->nr_ends || t->nr_not_finite || t->nr_left_out;
+	return t->nr_unlinked || t->nr_strange || t->nr_begins || t->nr_ends || t->nr_not_finite ||
+	       t->nr_left_out;
 }
 
 void gputrace__complain(const struct gputrace *t, const char *name, struct msgs *msgs)
@@ -260,6 +264,11 @@ void gputrace__complain(const struct gputrace *t, const char *name, struct msgs 
 			  "ignored", name, t->nr_not_finite,
 			  PLURAL(t->nr_not_finite, "number is", "numbers are"));
 	epochs__complain(&t->epochs, name, msgs);
+	if (t->nr_unlinked)
+		msgs__add(msgs, "%s: %" PRIu64 " %s unknown calls, because correlation ids restart",
+			  name, t->nr_unlinked,
+			  PLURAL(t->nr_unlinked, "record of waits or memory is of",
+				 "records of waits and memory are of"));
 	if (t->damage && t->format != GPU_CHROME)
 		msgs__add(msgs, "%s: damaged: %s; the rest is used", name, t->damage);
 	else if (t->damage)

@@ -152,6 +152,8 @@ struct gputrace {
 					 * calls and work */
 	struct epochs epochs;		/* describes restarts of correlation ids; gputrace__read()
 					 * made all ids unique */
+	uint64_t nr_unlinked;		/* number of wait records and memory events whose calls are
+					 * unknown because ids restarted */
 	uint64_t nr_strange;		/* number of lines or events that could not be read */
 	uint64_t nr_begins;		/* number of begin events without an end, which are left
 					 * out */

@@ -470,9 +470,9 @@ static uint32_t trace_file__path(struct trace_file *f, struct paths *from, struc
 }
 
 /*
- * Sets @w to the wait of @call, if a function of its name waits. The wait is from the call's wait
- * record. If there is no record, and the process has one context, the wait is for this context.
- * Return: whether the call waited.
+ * Sets @w to the wait of @call, whose function waits. The wait is from the call's wait record. If
+ * there is no record, and the process has one context, the wait is for this context.
+ * Return: whether the context is known.
  */
 static bool trace_file__waits(const struct trace_file *f, const struct idmap *syncs,
 			      const struct idmap *contexts, uint32_t call, struct import_wait *w)
@@ -481,8 +481,6 @@ static bool trace_file__waits(const struct trace_file *f, const struct idmap *sy
 	const struct gpu_sync *s;
 	uint32_t i;
 
-	if (!gpu_api__waits(c->name))
-		return false;
 	if (idmap__get(syncs, c->correlation_id, &i) && c->correlation_id) {
 		s = &f->gpu.syncs.v[i];
 		w->context = s->context;
@@ -524,6 +522,25 @@ static int trace_file__contexts(const struct trace_file *f, struct idmap *contex
 	return err;
 }
 
+/* Adds messages about waits that are left out. @nr_unknown: number of waits of unknown contexts */
+static void trace_file__complain_waits(struct trace_file *f, uint64_t nr_unknown)
+{
+	uint64_t nr_alone = 0;
+	uint32_t call;
+
+	array_each(&f->gpu.syncs, s)
+		nr_alone += !idmap__get(&f->index.only, s->correlation_id, &call);
+	if (nr_unknown)
+		msgs__add(f->msgs, "%s: %" PRIu64 " %s for a context that the file does not name: "
+			  "left out", f->path, nr_unknown,
+			  PLURAL(nr_unknown, "call waits", "calls wait"));
+	if (nr_alone)
+		msgs__add(f->msgs, "%s: %" PRIu64 " %s no call in the file: left out", f->path,
+			  nr_alone, PLURAL(nr_alone, "record of a wait has",
+					   "records of waits have"));
+	f->out->odd |= nr_unknown || nr_alone;
+}
+
 static int trace_file__write_calls(struct trace_file *f, const struct nest_point *frames,
 				   const struct nest_point *annotations, size_t nr)
 {
@@ -531,7 +548,7 @@ static int trace_file__write_calls(struct trace_file *f, const struct nest_point
 	struct trace *out = f->out;
 	struct trace_place *place;
 	uint32_t i, thread, path, waiting = NO_INDEX;
-	uint64_t waits_until_ns = 0;
+	uint64_t waits_until_ns = 0, nr_unknown = 0;
 	size_t p;
 	int err = trace_file__contexts(f, &contexts);
 
@@ -544,7 +561,7 @@ static int trace_file__write_calls(struct trace_file *f, const struct nest_point
 		struct import_wait w = {
 			.start_ns = c->start_ns, .duration_ns = c->end_ns - c->start_ns,
 		};
-		bool waits = trace_file__waits(f, &syncs, &contexts, frames[p].item, &w);
+		bool waits = gpu_api__waits(c->name);
 
 		/* A waiting call that makes a lower-level waiting call is one wait. */
 		if (waits && waiting == frames[p].thread && c->end_ns <= waits_until_ns)
@@ -552,6 +569,8 @@ static int trace_file__write_calls(struct trace_file *f, const struct nest_point
 		if (waits) {
 			waiting = frames[p].thread;
 			waits_until_ns = c->end_ns;
+			waits = trace_file__waits(f, &syncs, &contexts, frames[p].item, &w);
+			nr_unknown += !waits;
 		}
 		f->im->api = trace_file__api(f, c->name);
 		thread = trace_file__import_thread(f, frames[p].thread);
@@ -586,6 +605,7 @@ static int trace_file__write_calls(struct trace_file *f, const struct nest_point
 			import__wait(f->im, &w);
 		err = f->im->err;
 	}
+	trace_file__complain_waits(f, nr_unknown);
 	idmap__free(&contexts);
 	idmap__free(&syncs);
 	return err ?: f->im->err;

@@ -89,6 +89,13 @@ python3 "$gen" chrome gpu.json together=1 runs=2 late=100000 >/dev/null
 xpumerge --gpu gpu.json --strict -f folded >out 2>log
 is "$? $(grep -c 'device records may be of several calls' log)" "1 1" \
 	"device work of two possible launches: a message counts it, and --strict fails"
+# Records of waits have only an id.
+python3 "$gen" chrome gpu.json runs=2 nr=5 >/dev/null
+sed 's/"traceEvents": \[/&{"ph":"X","cat":"cuda_sync","name":"Stream Sync","pid":0,"tid":7,"ts":1,"dur":2,"args":{"stream":7,"context":1,"correlation":3}},/' \
+	gpu.json >sync.json
+xpumerge --gpu sync.json -f folded >out 2>log
+like "$(cat log)" 'sync.json: 1 record of waits or memory is of unknown calls, because' \
+	"ids that begin again: a message counts the records of waits"
 # Without the lost calls, no two calls have the same ID.
 for format in chrome sql; do
 	for keys in "calls_of=0" "calls_of=1" "turns=1"; do

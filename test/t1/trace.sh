@@ -167,6 +167,24 @@ like "$(cat log)" 'be.json: 1 event ends and never begins: ignored' \
 xpumerge --gpu be.json --strict -f folded >out 2>log
 is $? 1 "a B event without an E event: --strict fails"
 
+# ---- waits that cannot be placed
+
+cat >waits.json <<'END'
+[{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":2,"ts":1,"dur":1,"args":{"correlation":1}},
+{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":2,"ts":2,"dur":1,"args":{"correlation":2}},
+{"ph":"X","cat":"kernel","name":"a","pid":0,"tid":7,"ts":5,"dur":4,"args":{"context":1,"stream":7,"correlation":1}},
+{"ph":"X","cat":"kernel","name":"b","pid":1,"tid":7,"ts":5,"dur":4,"args":{"device":1,"context":2,"stream":7,"correlation":2}},
+{"ph":"X","cat":"cuda_runtime","name":"cudaDeviceSynchronize","pid":1,"tid":2,"ts":4,"dur":9,"args":{"correlation":3}},
+{"ph":"X","cat":"cuda_driver","name":"cuCtxSynchronize","pid":1,"tid":2,"ts":5,"dur":7,"args":{"correlation":4}},
+{"ph":"X","cat":"cuda_sync","name":"Context Sync","pid":0,"tid":7,"ts":20,"dur":2,"args":{"context":1,"correlation":9}}]
+END
+xpumerge --gpu waits.json --strict -f folded >out 2>log
+is $? 1 "waits that cannot be placed: --strict fails"
+like "$(cat log)" 'waits.json: 1 call waits for a context that the file does not name: left out' \
+	"a wait of a process with several contexts is counted, once with the call inside it"
+like "$(cat log)" 'waits.json: 1 record of a wait has no call in the file: left out' \
+	"a wait record without a call is counted"
+
 # ---- records of kinds that are not read
 
 cat >kinds.json <<'END'
