@@ -25,8 +25,11 @@ int gputrace__add_call(struct gputrace *t, struct gpu_call *c, struct span s)
 	    array_push(&t->kinds, cuda_api__kind(c->name, strlen(c->name))))
 		return -ENOMEM;
 	c->kind = t->kinds.v[strpool__id(c->name)];
-	if (c->end_ns < c->start_ns)
+	if (c->end_ns < c->start_ns) {
+		t->nr_bad_calls++;
 		c->end_ns = c->start_ns;
+	}
+	t->has_durations |= c->end_ns > c->start_ns;
 	return array_push(&t->calls, *c);
 }
 
@@ -46,7 +49,11 @@ int gputrace__add_work(struct gputrace *t, struct gpu_work *w, uint64_t end_ns, 
 	w->name.s = strpool__intern(&t->names, s.s, w->name.len);
 	if (!w->name.s)
 		return -ENOMEM;
-	/* A start of 0 means that the file has no times. */
+	/* A start of 0 means that the file has no times: move a record at time 0 by 1 ns. */
+	if (!w->w.start_ns && end_ns && end_ns < INT64_MAX) {
+		w->w.start_ns++;
+		end_ns++;
+	}
 	if (end_ns < w->w.start_ns)
 		w->w.start_ns = 0;
 	w->w.duration_ns = w->w.start_ns ? end_ns - w->w.start_ns : 0;
@@ -234,8 +241,8 @@ void gputrace__complain_unread(const struct gputrace *t, const char *name, struc
 
 bool gputrace__is_odd(const struct gputrace *t)
 {
-	return t->nr_unlinked || t->nr_strange || t->nr_begins || t->nr_ends || t->nr_not_finite ||
-	       t->nr_left_out;
+	return t->nr_bad_ids || t->nr_bad_calls || t->nr_unlinked || t->nr_strange ||
+	       t->nr_begins || t->nr_ends || t->nr_not_finite || t->nr_left_out;
 }
 
 void gputrace__complain(const struct gputrace *t, const char *name, struct msgs *msgs)
@@ -251,6 +258,16 @@ void gputrace__complain(const struct gputrace *t, const char *name, struct msgs 
 			  t->nr_strange,
 			  t->format == GPU_LINES ? PLURAL(t->nr_strange, "line", "lines") :
 						   PLURAL(t->nr_strange, "event", "events"));
+	if (t->nr_bad_ids)
+		msgs__add(msgs, "%s: %" PRIu64 " correlation %s of 32 bits, nor near the others: "
+			  "not used", name, t->nr_bad_ids,
+			  PLURAL(t->nr_bad_ids, "id is no number", "ids are no numbers"));
+	if (t->nr_bad_calls)
+		msgs__add(msgs, "%s: %" PRIu64 " %s before %s: counted, %s not", name,
+			  t->nr_bad_calls,
+			  PLURAL(t->nr_bad_calls, "API call ends", "API calls end"),
+			  PLURAL(t->nr_bad_calls, "it begins", "they begin"),
+			  PLURAL(t->nr_bad_calls, "its time is", "their time is"));
 	if (t->nr_begins)
 		msgs__add(msgs, "%s: %" PRIu64 " %s and never end%s: ignored", name, t->nr_begins,
 			  PLURAL(t->nr_begins, "event begins", "events begin"),

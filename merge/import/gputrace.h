@@ -152,6 +152,13 @@ struct gputrace {
 					 * calls and work */
 	struct epochs epochs;		/* describes restarts of correlation ids; gputrace__read()
 					 * made all ids unique */
+	bool has_durations;		/* some calls take time, so a call of 0 ns is a short one;
+					 * otherwise the file has no durations */
+	uint64_t nr_bad_calls;		/* number of calls that end before they begin */
+	bool has_high;			/* some correlation ids have more than 32 bits; high is
+					 * the first one's upper half */
+	uint32_t high;
+	uint64_t nr_bad_ids;		/* number of correlation ids that are not used */
 	uint64_t nr_unlinked;		/* number of wait records and memory events whose calls are
 					 * unknown because ids restarted */
 	uint64_t nr_strange;		/* number of lines or events that could not be read */

@@ -574,7 +574,7 @@ static int trace_file__write_calls(struct trace_file *f, const struct nest_point
 		}
 		f->im->api = trace_file__api(f, c->name);
 		thread = trace_file__import_thread(f, frames[p].thread);
-		if (c->end_ns > c->start_ns)
+		if (f->gpu.has_durations)
 			import__call(f->im, trace_file__proc(f, c->pid), (uint32_t)c->tid,
 				     c->start_ns, c->end_ns - c->start_ns, c->correlation_id,
 				     c->name);

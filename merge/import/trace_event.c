@@ -195,13 +195,39 @@ enum record_kind record__kind(struct span s)
 	return RECORD_OTHER;
 }
 
+/*
+ * Reads a correlation id. Recordings have its lower half: this is enough for a counter that passed
+ * 32 bits, or that a tool wrote as a signed number. Ids whose upper halves differ by more than
+ * 1 are from no counter. Return: the lower half; 0 if the id is missing or cannot be used.
+ */
+static uint32_t gputrace__id(struct gputrace *t, struct span raw)
+{
+	int64_t id;
+
+	if (!raw.s || span__is(raw, "-1"))
+		return 0;
+	if (!span__decimal(raw, 0, &id) || id < INT32_MIN) {
+		t->nr_bad_ids++;
+		return 0;
+	}
+	if (id <= UINT32_MAX)
+		return id;
+	if (!t->has_high)
+		t->high = id >> 32;
+	t->has_high = true;
+	if (t->high - (uint32_t)(id >> 32) + 1 <= 2)
+		return id;
+	t->nr_bad_ids++;
+	return 0;
+}
+
 static int gputrace__event_call(struct gputrace *t, const struct event *e, bool driver,
 				uint64_t start_ns, uint64_t end_ns, struct span name)
 {
 	struct gpu_call c = {
 		.start_ns = start_ns, .end_ns = end_ns,
 		.pid = span__u32(e->process.s ? e->process : e->pid),
-		.correlation_id = span__u32(e->correlation), .driver = driver,
+		.correlation_id = gputrace__id(t, e->correlation), .driver = driver,
 	};
 
 	span__u64(e->thread.s ? e->thread : e->tid, 0, &c.tid);
@@ -251,7 +277,7 @@ static int gputrace__event_work(struct gputrace *t, const struct event *e, enum 
 	struct gpu_work w = {
 		.kind = kind == RECORD_KERNEL ? WORK_KERNEL :
 			kind == RECORD_MEMCPY ? WORK_MEMCPY : WORK_MEMSET,
-		.w = { .start_ns = start_ns, .correlation_id = span__u32(e->correlation) },
+		.w = { .start_ns = start_ns, .correlation_id = gputrace__id(t, e->correlation) },
 		.pid = span__u32(e->process),
 		.device = e->device.s ? span__u32(e->device) : span__number_after(e->pid, "Device"),
 		.context = span__handle(e->context),
@@ -338,7 +364,7 @@ static int gputrace__event_op(struct gputrace *t, const struct event *e, enum re
 static int gputrace__event_sync(struct gputrace *t, const struct event *e)
 {
 	struct gpu_sync sync = {
-		.correlation_id = span__u32(e->correlation), .device = span__u32(e->device),
+		.correlation_id = gputrace__id(t, e->correlation), .device = span__u32(e->device),
 		.context = span__u32(e->context),
 	};
 	uint64_t stream;

@@ -624,8 +624,7 @@ static void twofiles__write_launches(struct twofiles *t, const struct align *a)
 }
 
 /*
- * Adds the launches of kinds for which there are no stacks, and the durations of calls that have
- * start and end times.
+ * Adds the launches of kinds for which there are no stacks, and the durations of calls.
  */
 static void twofiles__write_others(struct twofiles *t)
 {
@@ -646,7 +645,7 @@ static void twofiles__write_others(struct twofiles *t)
 	for (i = 0; i < t->gpu.calls.nr && !t->im->err; i++) {
 		const struct gpu_call *c = &t->gpu.calls.v[i];
 
-		timed = c->end_ns > c->start_ns && !twofiles__is_inner(t, i);
+		timed = t->gpu.has_durations && !twofiles__is_inner(t, i);
 		if (!timed && (!t->launched[i] || done[i]))
 			continue;
 		t->im->err = twofiles__lane(t, true, &ids, twofiles__pid(t, c->pid), c->tid, &lane);

@@ -167,6 +167,46 @@ like "$(cat log)" 'be.json: 1 event ends and never begins: ignored' \
 xpumerge --gpu be.json --strict -f folded >out 2>log
 is $? 1 "a B event without an E event: --strict fails"
 
+# ---- calls without a duration, and work at time 0
+
+cat >zero.json <<'END'
+[{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":2,"ts":0,"dur":2,"args":{"correlation":1}},
+{"ph":"X","cat":"cuda_runtime","name":"cudaGetDevice","pid":1,"tid":2,"ts":3,"dur":0,"args":{"correlation":2}},
+{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":0,"dur":4,"args":{"correlation":1}}]
+END
+xpumerge --gpu zero.json --table api_calls --csv 2>log | cut -d, -f2,3,9 >out
+is "$(sed 1d out)" '2000,1,"cudaLaunchKernel"
+0,1,"cudaGetDevice"' "calls of less than a microsecond are in the table of calls"
+is "$(xpumerge --gpu zero.json -f folded --unit ns 2>log | sed 's/.*;//')" "[GPU_Kernel]k 4000" \
+	"a kernel at time 0 keeps its duration"
+sed 's/"dur":2,/"dur":0,/' zero.json >none.json
+is "$(xpumerge --gpu none.json --table api_calls --csv 2>log | sed 1d)" "" \
+	"a file without durations of calls has no table of calls"
+cat >back.lines <<'END'
+{"type":"RUNTIME","start":9,"end":2,"name":"cudaLaunchKernel","processId":1,"threadId":1,"correlationId":1}
+{"type":"CONCURRENT_KERNEL","start":10,"end":15,"name":"k","correlationId":1}
+END
+xpumerge --gpu back.lines -f folded >out 2>log
+like "$(cat log)" 'back.lines: 1 API call ends before it begins: counted, its time is not' \
+	"a call that ends before it begins is counted"
+
+# ---- correlation ids that do not fit
+
+cat >ids.json <<'END'
+[{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":2,"ts":1,"dur":1,"args":{"correlation":4294967301}},
+{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":2,"ts":3,"dur":1,"args":{"correlation":-7}},
+{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":2,"ts":5,"dur":1,"args":{"correlation":-1}},
+{"ph":"X","cat":"kernel","name":"a","pid":0,"tid":7,"ts":9,"dur":1,"args":{"correlation":4294967301}},
+{"ph":"X","cat":"kernel","name":"b","pid":0,"tid":7,"ts":11,"dur":1,"args":{"correlation":-7}},
+{"ph":"X","cat":"kernel","name":"c","pid":0,"tid":7,"ts":13,"dur":1,"args":{"correlation":-1}},
+{"ph":"X","cat":"kernel","name":"d","pid":0,"tid":7,"ts":15,"dur":1,"args":{"correlation":1311768467463790320}}]
+END
+xpumerge --gpu ids.json -f folded --unit ns >out 2>log
+is "$(grep -c 'cudaLaunchKernel;\[GPU_Kernel\][ab] 1000' out) $(grep -c '\[no launch\].*[cd] 1000' out)" "2 2" \
+	"ids beyond 32 bits: counters link work with its call, other ids do not" || diag "$(cat out)"
+like "$(cat log)" 'ids.json: 1 correlation id is no number of 32 bits, nor near the others: not used' \
+	"ids beyond 32 bits that are not used are counted"
+
 # ---- waits that cannot be placed
 
 cat >waits.json <<'END'
