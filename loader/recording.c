@@ -81,14 +81,15 @@ static uint64_t nr_lost(const struct recording *r, enum xpu_lost_kind kind)
 
 static void on_own_sample(void *ctx, pid_t pid, struct xpu_ring_sample *sample, size_t size)
 {
+	enum windows_place place = WINDOWS_INSIDE;
 	struct recording *r = ctx;
 
 	sample->proc_id = shared__proc_id(r->shared, pid);
-	if (r->windows && !windows__has(r->windows, sample->proc_id, sample->time_ns)) {
+	if (r->windows)
+		place = windows__place(r->windows, sample->proc_id, sample->time_ns);
+	if (place == WINDOWS_OUTSIDE)
 		r->nr_outside++;
-		return;
-	}
-	if (sample->proc_id)
+	else if (sample->proc_id && place == WINDOWS_INSIDE)
 		recorder__record(r->recorder, sample, size);
 	else
 		r->nr_strangers++;

@@ -26,7 +26,8 @@ struct recording {
 	struct own_sampler *own_sampler;	/* NULL: perf events take no samples */
 	struct windows *windows;	/* NULL: the recording has no windows */
 	uint64_t nr_outside;		/* number of samples outside of windows */
-	uint64_t nr_strangers;		/* number of samples from unreported processes */
+	uint64_t nr_strangers;		/* number of samples from unreported processes, or of
+					 * times whose windows are unknown */
 	struct sideband *sideband;
 	struct keeper *keeper;		/* NULL: mapped files are not kept */
 	struct gpu_metrics *gpu_metrics;	/* NULL: not sampled */

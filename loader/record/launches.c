@@ -294,7 +294,7 @@ static void launches__add_range(struct launches *l, struct process *p, uint64_t 
 static void launches__add_alloc(struct launches *l, struct process *p, uint64_t time_ns,
 				uint64_t order, struct xpu_alloc alloc)
 {
-	bool shims_own = alloc.what == XPU_ALLOC_START || alloc.what == XPU_ALLOC_LEVEL;
+	bool shims_own = alloc.what == XPU_ALLOC_START || alloc.what == XPU_ALLOC_LEVEL, lacks;
 
 	if (!l->want_memory)
 		return;
@@ -305,9 +305,13 @@ static void launches__add_alloc(struct launches *l, struct process *p, uint64_t 
 		processes__add_malformed(l->parts.processes, p, 1);
 		return;
 	}
-	if (alloc.path_id)
+	lacks = !shims_own && !alloc.thread_id;
+	if (alloc.path_id) {
 		alloc.path_id =
 			launches__numbered_path(l, p, alloc.path_id, time_ns, alloc.thread_id);
+		lacks |= !alloc.path_id;
+	}
+	p->nr_beyond += lacks;		/* memory ran out */
 	if (!l->want_ranges)
 		alloc.range_id = 0;
 	p->nr_allocs += !shims_own;

@@ -72,7 +72,7 @@ void offcpu__take_stack(struct offcpu *o, const struct xpu_ring_off_stack *stack
 	if (!process__find(p, MAP_OFF_STACKS, stack_key(stack->hash)))
 		err = processes__add(o->parts.processes, p, MAP_OFF_STACKS,
 				     stack_key(stack->hash), NO_PATH);
-	p->nr_beyond += err == -ENOSPC;
+	p->nr_beyond += !!err;
 	if (err)
 		return;
 	/*
@@ -87,6 +87,7 @@ void offcpu__take_stack(struct offcpu *o, const struct xpu_ring_off_stack *stack
 	if (path_id)
 		*process__find(p, MAP_OFF_STACKS, stack_key(stack->hash)) = path_id;
 	thread_id = threads__id(o->parts.threads, p, stack->tid);
+	p->nr_beyond += !path_id || (copied && !thread_id);
 	if (copied && path_id && thread_id)
 		samples__take_off_stack(o->samples, stack, thread_id, path_id);
 }

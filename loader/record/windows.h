@@ -9,7 +9,6 @@
 #ifndef XPU_LOADER_WINDOWS_H
 #define XPU_LOADER_WINDOWS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,7 +24,13 @@ void windows__take(struct windows *w, const void *record, size_t size);
 /* Return: the largest window number. */
 uint32_t windows__last(const struct windows *w);
 
-/* Return: whether the last window of the process image @proc_id was open at @time_ns. */
-bool windows__has(const struct windows *w, uint32_t proc_id, uint64_t time_ns);
+enum windows_place {
+	WINDOWS_OUTSIDE,
+	WINDOWS_INSIDE,
+	WINDOWS_UNKNOWN,	/* before the latest 64 windows, or memory ran out */
+};
+
+/* Return: whether a window of the process image @proc_id was open at @time_ns. */
+enum windows_place windows__place(const struct windows *w, uint32_t proc_id, uint64_t time_ns);
 
 #endif /* XPU_LOADER_WINDOWS_H */

@@ -3,13 +3,16 @@
  * The recorder at a detach: launches that arrive after the detach are not recorded. Logs with NVTX
  * ranges: the range of each launch. Threads that are still alive at the end.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/numbers.h"
 #include "record/recorder.h"
 #include "join/session.h"
 #include "tap.h"
+#include "record/windows.h"
 #include "record/writer.h"
 #include "xpu_slot.h"
 
@@ -401,6 +404,103 @@ static void test_forged(const struct xpu_file_header *header)
 	unlink(path);
 }
 
+static bool no_memory;
+
+int __real_numbers__add(struct numbers *m, struct numbers_key key, uint64_t value);
+int __wrap_numbers__add(struct numbers *m, struct numbers_key key, uint64_t value);
+
+/* The linker puts this in place of numbers__add(): see test.mk. */
+int __wrap_numbers__add(struct numbers *m, struct numbers_key key, uint64_t value)
+{
+	return no_memory ? -ENOMEM : __real_numbers__add(m, key, value);
+}
+
+/* Tests that stacks off the CPU and events of memory are counted if memory runs out. */
+static void test_no_memory(const struct xpu_file_header *header)
+{
+	struct xpu_ring_off_stack stack = {
+		.hdr = { XPU_RECORD_OFF_STACK, 0, sizeof(stack) },
+		.time_ns = 2, .proc_id = 1, .tid = 101, .hash = { 1, 2 },
+	};
+	struct {
+		struct xpu_record_batch b;
+		struct xpu_record_alloc a;
+	} alloc = {
+		.b = {
+			.hdr = { XPU_RECORD_BATCH, 0, sizeof(alloc) }, .proc_id = 1, .tid = 101,
+			.ns_tid = 101, .bytes = sizeof(alloc.a),
+		},
+		.a = {
+			.hdr = { XPU_RECORD_ALLOC, 0, sizeof(alloc.a) },
+			.time_ns = 3, .event = { .what = XPU_ALLOC_MADE, .path_id = 1 },
+		},
+	};
+	char path[] = "/tmp/recorder.XXXXXX";
+	struct recorder_stats stats;
+	struct writer *w;
+
+	if (writer__open(mkstemp(path), header, &w) ||
+	    !(rec = recorder__new(w, 1000000, false, true, &nobody)))
+		bail("cannot begin");
+	process(1, 0, XPU_MISC_PROCESS_ROOT, 1);
+	no_memory = true;
+	recorder__record(rec, &stack, sizeof(stack));
+	recorder__stats(rec, &stats);
+	is_int(stats.nr_beyond, 1, "no memory: a stack off the CPU is counted");
+	recorder__record(rec, &alloc, sizeof(alloc));
+	recorder__stats(rec, &stats);
+	is_int(stats.nr_beyond, 2, "no memory: an event of memory without its thread is counted");
+	no_memory = false;
+	recorder__free(rec);
+	writer__close(w, NULL, NULL);
+	unlink(path);
+}
+
+/* Sends the record of a window of image 1 that opens at @open_ns, or closes at @close_ns. */
+static void window(struct windows *w, uint64_t open_ns, uint64_t close_ns)
+{
+	struct {
+		struct xpu_record_batch b;
+		struct xpu_record_counters c;
+		struct xpu_record_window w;
+	} r = {
+		.b = {
+			.hdr = { XPU_RECORD_BATCH, 0, sizeof(r) }, .proc_id = 1,
+			.bytes = sizeof(r.c) + sizeof(r.w),
+		},
+		.w = {
+			.hdr = { XPU_RECORD_WINDOW,
+				 close_ns ? XPU_MISC_WINDOW_CLOSED : XPU_MISC_WINDOW_OPEN,
+				 sizeof(r.w) },
+			.time_ns = close_ns ?: open_ns, .open_ns = open_ns,
+		},
+	};
+
+	windows__take(w, &r, sizeof(r));
+}
+
+/* Tests whether a sample is in a window, if the records of many windows came first. */
+static void test_windows(void)
+{
+	struct windows *w = windows__new();
+	uint64_t i, nr_inside = 0, nr_outside = 0;
+
+	for (i = 1; w && i <= 100; i++) {
+		window(w, 10 * i, 0);
+		window(w, 10 * i, 10 * i + 5);
+	}
+	for (i = 37; w && i <= 100; i++) {
+		nr_inside += windows__place(w, 1, 10 * i + 3) == WINDOWS_INSIDE;
+		nr_outside += windows__place(w, 1, 10 * i + 7) == WINDOWS_OUTSIDE;
+	}
+	is_int(nr_inside, 64, "a sample in one of the latest 64 windows is inside");
+	is_int(nr_outside, 64, "a sample after one of the latest 64 windows is outside");
+	is_int(windows__place(w, 1, 363), WINDOWS_UNKNOWN, "an older sample is neither");
+	is_int(windows__place(w, 2, 363), WINDOWS_OUTSIDE,
+	       "a sample of an image without windows is outside");
+	windows__free(w);
+}
+
 int main(void)
 {
 	static const struct xpu_file_header header = {
@@ -469,5 +569,7 @@ int main(void)
 	test_living(&header);
 	test_short(&header);
 	test_forged(&header);
+	test_no_memory(&header);
+	test_windows();
 	return done_testing();
 }
