@@ -83,7 +83,7 @@ static __always_inline void forget_time(const struct task_struct *task)
 /*
  * Opens the account of the current thread in the image @proc. The records up to @told_ns contain
  * the thread's first @exec_ns of CPU time. @flags: BPF_ANY, or BPF_NOEXIST to keep an account that
- * a sample has just opened. Return: the account, or NULL if the map is full.
+ * a sample has just opened. Return: the account, or NULL, which is counted, if the map is full.
  */
 static __always_inline struct xpu_cpu_time *
 open_time(struct task_struct *task, const struct xpu_proc *proc, __u64 exec_ns, __u64 told_ns,
@@ -94,9 +94,13 @@ open_time(struct task_struct *task, const struct xpu_proc *proc, __u64 exec_ns, 
 		.tid = task_tid(task), .pid = task->pid, .tgid = task->tgid,
 	};
 	__u64 key = (__u64)task;
+	struct xpu_cpu_time *t;
 
 	bpf_map_update_elem(&cpu_times, &key, &new, flags);
-	return bpf_map_lookup_elem(&cpu_times, &key);
+	t = bpf_map_lookup_elem(&cpu_times, &key);
+	if (!t)
+		drop(XPU_LOST_ACCOUNT);
+	return t;
 }
 
 /*

@@ -96,6 +96,6 @@ static __always_inline void leave_child_alone(struct task_struct *child)
 	__u32 pid = task_pid(child), how = XPU_WANTED_DENIED;
 
 	leave_alone(child);
-	if (attach_wanted && pid)
-		bpf_map_update_elem(&wanted, &pid, &how, BPF_ANY);
+	if (attach_wanted && pid && bpf_map_update_elem(&wanted, &pid, &how, BPF_ANY))
+		drop(XPU_LOST_PROCESS);
 }

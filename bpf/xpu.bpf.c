@@ -19,6 +19,7 @@
 #include "xpu_arch.h"
 
 #define SIGKILL	9
+#define EEXIST	17
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
@@ -235,6 +236,7 @@ static __always_inline void new_process(struct task_struct *task, __u16 how,
 	struct xpu_proc proc = {};
 	__u32 parent_id = parent ? parent->proc_id : 0;
 	__u32 tgid = BPF_CORE_READ(task, tgid);
+	long err;
 
 	/*
 	 * A process whose end has been reported still runs in Linux for a while: do not take it for
@@ -250,11 +252,11 @@ static __always_inline void new_process(struct task_struct *task, __u16 how,
 	proc.unsampled = how == XPU_MISC_PROCESS_ROOT;
 	if (how == XPU_MISC_PROCESS_FORK && parent)
 		proc.python_from = parent->python_from ?: parent->proc_id;
-	if (how == XPU_MISC_PROCESS_ATTACH &&
-	    bpf_map_update_elem(&procs, &tgid, &proc, BPF_NOEXIST))
-		return;				/* another thread has made the entry meanwhile */
-	if (how != XPU_MISC_PROCESS_ATTACH &&
-	    bpf_map_update_elem(&procs, &tgid, &proc, BPF_ANY)) {
+	err = bpf_map_update_elem(&procs, &tgid, &proc,
+				  how == XPU_MISC_PROCESS_ATTACH ? BPF_NOEXIST : BPF_ANY);
+	if (err == -EEXIST)			/* another thread has made the entry meanwhile */
+		return;
+	if (err) {
 		drop(XPU_LOST_PROCESS);
 		return;
 	}
