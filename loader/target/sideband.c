@@ -48,6 +48,7 @@
 #define MAX_KNOWN	(1u << 18)	/* maximum number of mappings kept for a process */
 #define LOOK_PAUSES	4		/* after reading /proc for 1 ms, do not read it for 4 ms */
 #define FEW_RING_PAGES	64
+#define SCAN_NS		1000000000ull	/* time between two searches for CPUs that come online */
 #define MAX_TOLD	(1u << 17)	/* maximum number of records that an image may send about
 					 * itself */
 #define MAX_TOLD_PATH	8192
@@ -58,7 +59,7 @@
 #endif
 
 struct cpu_ring {
-	int fd;
+	int cpu, fd;
 	struct perf_event_mmap_page *page;
 	uint64_t head, tail;		/* bounds of the part that is being drained */
 	uint64_t next_ns;		/* timestamp of the event at tail */
@@ -96,8 +97,10 @@ struct sideband {
 	bool no_children;		/* do not adopt children of adopted processes */
 	struct adopted *adopted;
 	int epoll_fd;
-	int nr_rings;
-	struct cpu_ring *rings;
+	int nr_cpus, nr_rings;
+	struct cpu_ring *rings;		/* CPUs that are offline have none */
+	pid_t pid;			/* whose events the rings get; -1: all processes */
+	uint64_t scan_ns;		/* when CPUs without a ring were last tried */
 	size_t ring_pages;
 	uint64_t swept_ns;		/* time of the last sideband__sweep() */
 	uint64_t nr_lost, nr_missing;
@@ -215,26 +218,48 @@ static int cpu_ring__open(struct sideband *s, pid_t pid, int cpu)
 		return err;
 	}
 	ring->page = page;
+	ring->cpu = cpu;
 	s->nr_rings++;
 	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, ring->fd, &ev) ? -errno : 0;
 }
 
 static void close_rings(struct sideband *s)
 {
-	while (s->nr_rings--) {
+	while (s->nr_rings) {
+		s->nr_rings--;
 		munmap(s->rings[s->nr_rings].page, (s->ring_pages + 1) * page_bytes());
 		close(s->rings[s->nr_rings].fd);
 	}
-	s->nr_rings = 0;
 }
 
-static int open_rings(struct sideband *s, pid_t pid, int nr_cpus, size_t pages)
+static bool has_ring(const struct sideband *s, int cpu)
+{
+	int i;
+
+	for (i = 0; i < s->nr_rings; i++)
+		if (s->rings[i].cpu == cpu)
+			return true;
+	return false;
+}
+
+/* Opens a ring for each CPU that has none and is online. */
+static int open_missing(struct sideband *s)
 {
 	int cpu, err = 0;
 
+	s->scan_ns = clock__now();
+	for (cpu = 0; cpu < s->nr_cpus && !err; cpu++)
+		if (!has_ring(s, cpu))
+			err = cpu_ring__open(s, s->pid, cpu);
+	return err;
+}
+
+static int open_rings(struct sideband *s, size_t pages)
+{
+	int err;
+
 	s->ring_pages = pages;
-	for (cpu = 0; cpu < nr_cpus && !err; cpu++)
-		err = cpu_ring__open(s, pid, cpu);
+	err = open_missing(s);
 	if (err)
 		close_rings(s);
 	return err;
@@ -254,15 +279,17 @@ static int open_sideband(pid_t pid, bool restricted, int nr_cpus, struct sideban
 		err = -errno;
 		goto out;
 	}
+	s->pid = pid;
+	s->nr_cpus = nr_cpus;
 	s->rings = calloc(nr_cpus + 1, sizeof(*s->rings));
 	s->event = malloc(UINT16_MAX + 1);
 	s->recent = recent__new();
 	s->build_ids = build_ids__new();
 	if (!s->rings || !s->event || !s->recent || !s->build_ids)
 		goto out;
-	err = open_rings(s, pid, nr_cpus, RING_PAGES);
+	err = open_rings(s, RING_PAGES);
 	if (err == -EPERM)
-		err = open_rings(s, pid, nr_cpus, FEW_RING_PAGES);
+		err = open_rings(s, FEW_RING_PAGES);
 	if (err)
 		goto out;
 	*sp = s;
@@ -352,6 +379,7 @@ static bool adopt(struct sideband *s, pid_t pid, uint64_t time_ns)
 	struct adopted *a;
 
 	table_get(s->adopted, pid, pid, a);
+	s->nr_lost += !a;
 	if (!a || a->since_ns)
 		return false;
 	a->since_ns = time_ns;
@@ -737,6 +765,20 @@ static void sideband__peek(struct sideband *s, struct cpu_ring *ring)
 }
 
 /*
+ * Opens rings for CPUs that have come online. Counts each as a loss: earlier events of the CPU may
+ * be missing.
+ */
+static void sideband__rescan(struct sideband *s)
+{
+	int nr_rings = s->nr_rings;
+
+	if (nr_rings == s->nr_cpus || clock__now() - s->scan_ns < SCAN_NS)
+		return;
+	s->nr_lost += !!open_missing(s);
+	s->nr_lost += s->nr_rings - nr_rings;
+}
+
+/*
  * Takes events in the order of their timestamps, because an earlier event on another CPU may decide
  * whether a process is adopted.
  */
@@ -746,6 +788,7 @@ void sideband__drain(struct sideband *s, uint64_t until_ns, struct writer *w)
 	struct cpu_ring *ring;
 
 	s->waits = false;
+	sideband__rescan(s);
 	for (ring = s->rings; ring < s->rings + s->nr_rings; ring++) {
 		ring->head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
 		sideband__peek(s, ring);
@@ -840,7 +883,10 @@ static void synthesize_mmap(struct sideband *s, pid_t pid, const char *line, int
 	tell_of_mmap(s, r);
 }
 
-/* Return: whether the process had mappings. An ended process has none. */
+/*
+ * Return: whether all mappings of the process were read. An ended process has none. If the image
+ * ends meanwhile, the rest is missing.
+ */
 static bool synthesize_maps(struct sideband *s, pid_t pid, uint64_t time_ns, struct writer *w)
 {
 	char path[64], *line = NULL;
@@ -856,6 +902,8 @@ static bool synthesize_maps(struct sideband *s, pid_t pid, uint64_t time_ns, str
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	for (any = false; getline(&line, &cap, f) > 0; any = true)
 		synthesize_mmap(s, pid, line, fd, time_ns, w);
+	rewind(f);
+	any = any && getline(&line, &cap, f) > 0;
 	free(line);
 	if (fd >= 0)
 		close(fd);
@@ -970,6 +1018,7 @@ bool sideband__look(struct sideband *s, pid_t pid, const char *comm, uint64_t ti
 	struct viewed *v;
 
 	table_get(s->viewed, pid, pid, v);
+	s->nr_lost += !v;
 	if (!v || (!is_new && start_ns < v->next_ns))
 		return !v;
 	if (is_new || v->known.nr > MAX_KNOWN)
