@@ -312,16 +312,6 @@ static void on_living_thread(void *ctx, const struct xpu_thread_state *t)
 	recorder__living_thread(living->recorder, t, living->end_ns);
 }
 
-/* Writes the off-CPU accounts that the BPF programs keep until the end. */
-static void write_accounts(struct recording *r)
-{
-	struct living living = { r->recorder, clock__now() };
-
-	probes__drain(r->probes);		/* the sums refer to stacks in the ring */
-	recorder__flush(r->recorder);
-	probes__each_thread(r->probes, on_living_thread, &living);
-}
-
 /*
  * Return: a thread's CPU time since its birth; 0 if it has ended, or if Linux does not report the
  * time.
@@ -356,12 +346,22 @@ static void on_cpu_time(void *ctx, const struct xpu_cpu_time *t)
 		recorder__record(living->recorder, &rest, sizeof(rest));
 }
 
-/* Writes the CPU time of living threads since their last samples. */
-static void write_cpu_times(struct recording *r)
+/*
+ * Writes the accounts that the BPF programs keep until the end: off-CPU times, and the CPU time of
+ * living threads since their last samples. A thread that ends meanwhile keeps its account, because
+ * the programs no longer run.
+ */
+static void write_accounts(struct recording *r)
 {
-	struct living living = { r->recorder, clock__now() };
+	struct living living = { r->recorder, 0 };
 
-	if (r->probes && r->sampled && !r->opts->capture.what)
+	probes__stop(r->probes);
+	living.end_ns = clock__now();
+	probes__drain(r->probes);		/* the sums refer to stacks in the ring */
+	recorder__flush(r->recorder);
+	if (r->opts->off_cpu)
+		probes__each_thread(r->probes, on_living_thread, &living);
+	if (r->sampled && !r->opts->capture.what)
 		probes__each_cpu_time(r->probes, on_cpu_time, &living);
 }
 
@@ -448,9 +448,8 @@ void recording__run(struct recording *r)
 	status__clear(&status);
 	detach(r);
 	injections__finish(r->injections);
-	if (r->opts->off_cpu)
+	if (r->probes)
 		write_accounts(r);
-	write_cpu_times(r);
 	/* No more reports come, so write the events that still wait for a report. */
 	sideband__finish(r->sideband, r->writer);
 	if (r->shared)

@@ -808,6 +808,13 @@ void probes__end_hello(struct probes *p)
 	probes__detach(p, SWITCHES_HELLO, SWITCHES_HELLO);
 }
 
+void probes__stop(struct probes *p)
+{
+	caps__raise();
+	xpu_bpf__detach(p->skel);
+	caps__lower();
+}
+
 void probes__adopt_next_child(struct probes *p)
 {
 	__atomic_store_n(&p->skel->bss->adopt_child, true, __ATOMIC_SEQ_CST);

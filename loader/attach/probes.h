@@ -114,6 +114,12 @@ void probes__unfollow(struct probes *p, pid_t pid);
  */
 void probes__end_hello(struct probes *p);
 
+/*
+ * Stops the BPF programs that follow processes and threads. Accounts of threads no longer change
+ * then. Their last records are still in the ring.
+ */
+void probes__stop(struct probes *p);
+
 /* Stops receiving launches, but not the device work of earlier launches. */
 void probes__detach_launches(struct probes *p);
 

@@ -7,6 +7,10 @@
  *	everywhere	no probe can watch all processes after a probe has watched one process
  *	shim		the shim's file cannot be opened in other processes
  *	MAP=N		the BPF map MAP has at most N entries
+ *	accounts	xpuload makes the file "paused" and waits for the file "go" before it reads
+ *			the entries of a BPF map
+ *	offline		CPU 1 is offline until the file "online" exists
+ *	maps		a process ends after the first line of its mappings was read
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -16,6 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -23,6 +28,7 @@
 
 enum {				/* of linux/bpf.h; older headers lack some of them */
 	MAP_CREATE = 0,
+	MAP_GET_NEXT_KEY = 4,
 	LINK_CREATE = 28,
 	UPROBE_MULTI = 48,
 };
@@ -65,6 +71,13 @@ static bool refuses_link(const struct link_create *link)
 	return has_one && !link->pid && fails("everywhere");
 }
 
+static void wait_for_go(void)
+{
+	close(creat("paused", 0600));
+	while (access("go", F_OK))
+		usleep(10000);
+}
+
 long syscall(long nr, ...)
 {
 	static long (*real)(long nr, ...);
@@ -80,6 +93,13 @@ long syscall(long nr, ...)
 		*(void **)&real = dlsym(RTLD_NEXT, "syscall");
 	if (nr == SYS_bpf && args[0] == MAP_CREATE)
 		shrink((void *)args[1]);
+	if (nr == SYS_bpf && args[0] == MAP_GET_NEXT_KEY && fails("accounts"))
+		wait_for_go();
+	if (nr == SYS_perf_event_open && args[2] == 1 && access("online", F_OK) &&
+	    fails("offline")) {
+		errno = ENODEV;
+		return -1;
+	}
 	if ((nr == SYS_bpf && args[0] == LINK_CREATE && refuses_link((void *)args[1])) ||
 	    (nr == SYS_openat2 && strstr((const char *)args[1], "/libxpushim.so") &&
 	     fails("shim"))) {
@@ -105,4 +125,24 @@ int open(const char *path, int flags, ...)
 		return -1;
 	}
 	return real(path, flags, mode);
+}
+
+FILE *fopen(const char *path, const char *mode)
+{
+	static FILE *(*real)(const char *path, const char *mode);
+	const char *name = strrchr(path, '/');
+	char line[512];
+	int fds[2];
+	FILE *f;
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "fopen");
+	f = real(path, mode);
+	if (!f || !name || strcmp(name, "/maps") || !fails("maps"))
+		return f;
+	if (!fgets(line, sizeof(line), f) || pipe(fds) || write(fds[1], line, strlen(line)) < 0)
+		abort();
+	close(fds[1]);
+	fclose(f);
+	return fdopen(fds[0], "r");
 }
