@@ -183,16 +183,21 @@ void gpu_metrics__await(struct gpu_metrics *m, struct writer *w)
 		wait_until(m, w, &m->ready, AWAIT_NS);
 }
 
-static void end(struct gpu_metrics *m)
+/* Ends the helper. Return: its wait status, as of waitpid(); 0 if it was killed here. */
+static int end(struct gpu_metrics *m)
 {
-	if (m->fd >= 0) {
+	bool runs = m->fd >= 0;
+	int status = 0;
+
+	if (runs) {
 		close(m->fd);
 		kill(m->pid, SIGKILL);
 		m->fd = -1;
 	}
 	if (m->pid)
-		waitpid(m->pid, NULL, 0);
+		waitpid(m->pid, &status, 0);
 	m->pid = 0;
+	return runs ? 0 : status;
 }
 
 void gpu_metrics__finish(struct gpu_metrics *m, struct writer *w, struct gpu_metrics_stats *stats)
@@ -210,7 +215,10 @@ void gpu_metrics__finish(struct gpu_metrics *m, struct writer *w, struct gpu_met
 		m->stats.failed = true;
 		msg__warn(PROGRAM " does not end: the last GPU metrics are missing");
 	}
-	end(m);
+	if (end(m) && !m->stats.failed) {
+		m->stats.failed = true;
+		msg__warn(PROGRAM " has failed: the last GPU metrics may be missing");
+	}
 	*stats = m->stats;
 }
 

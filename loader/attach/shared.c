@@ -160,8 +160,8 @@ static int make_counts(struct shared *s)
 	if (id >= 0)
 		shmctl(id, IPC_RMID, NULL);
 	if (counts == (void *)-1) {
-		msg__debug("processes that cannot connect will not be counted: %s",
-			   strerror(errno));
+		msg__warn("no System V shared memory: processes that cannot connect will not be "
+			  "counted: %s", strerror(errno));
 		return -1;
 	}
 	s->counts = counts;

@@ -134,6 +134,21 @@ nr=$(nr_samples)
 [ "${nr:-0}" -gt 6000 ]
 ok $? "xpuload is stopped for 6 s: there are $nr samples"
 
+# The sampler fails after the target has ended.
+mkdir -p failing
+cp "$XPULOAD" "$XPU_SHIM" failing
+cat >failing/xpuload-metrics <<END
+#!/bin/sh
+"$XPU_BUILD/xpuload-metrics" "\$@"
+exit 1
+END
+chmod 755 failing/xpuload-metrics
+timeout 300 failing/xpuload --gpu-metrics --strict -o failed.data \
+	"$XPU_BUILD/workload/exact" -n 4000 >/dev/null 2>load.log
+is $? 125 "the sampler fails at its end: --strict fails"
+like "$(cat load.log)" 'warning: xpuload-metrics has failed: the last GPU metrics may be missing' \
+	"the sampler fails at its end: a message says so" || diag "$(cat load.log)"
+
 XPU_SIM_NVML=old XPU_SIM_PM=busy
 export XPU_SIM_NVML XPU_SIM_PM
 record old --gpu-metrics

@@ -169,6 +169,11 @@ like "$(cat log)" '; lost 1$' "no memory to share: the process is counted as los
 unlike "$(cat log)" 'made no CUDA or OpenCL launch' \
 	"no memory to share: no message says that the target made no launches"
 
+# xpuload itself has no counters that such processes can reach.
+"$refuse" shmget -- "$XPULOAD" --transport shm -o no.data true 2>log
+like "$(cat log)" 'warning: no System V shared memory: processes that cannot connect will not be cou' \
+	"no counters for processes that cannot connect: a warning"
+
 # In other network and IPC namespaces, or as another user in another network namespace, even the
 # counters are unreachable.
 for how in "unshare -ni" "unshare -n setpriv --reuid 65534 --clear-groups"; do
