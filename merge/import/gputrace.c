@@ -241,8 +241,11 @@ void gputrace__complain_unread(const struct gputrace *t, const char *name, struc
 
 bool gputrace__is_odd(const struct gputrace *t)
 {
+	static const uint64_t none[NR_UNREAD];
+
 	return t->nr_bad_ids || t->nr_bad_calls || t->nr_unlinked || t->nr_strange ||
-	       t->nr_begins || t->nr_ends || t->nr_not_finite || t->nr_left_out;
+	       t->nr_begins || t->nr_ends || t->nr_not_finite || t->nr_left_out ||
+	       t->unread_tables || memcmp(t->nr_unread, none, sizeof(none));
 }
 
 void gputrace__complain(const struct gputrace *t, const char *name, struct msgs *msgs)

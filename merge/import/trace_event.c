@@ -176,10 +176,10 @@ enum record_kind record__kind(struct span s)
 		{ "cpu_op", RECORD_OP }, { "Operator", RECORD_OP },
 		{ "python_function", RECORD_PYTHON },
 		{ "user_annotation", RECORD_ANNOTATION },
-		/* PyTorch's copies of other events, and its own costs */
+		/* PyTorch's copies of other events, its marks, and its own costs */
 		{ "gpu_user_annotation", RECORD_NOTHING }, { "overhead", RECORD_NOTHING },
 		{ "external_correlation", RECORD_NOTHING }, { "Trace", RECORD_NOTHING },
-		{ "cpu_instant_event", RECORD_NOTHING },
+		{ "cpu_instant_event", RECORD_NOTHING }, { "cuda_event", RECORD_NOTHING },
 		/* CUPTI's descriptions and its own costs */
 		{ "OVERHEAD", RECORD_NOTHING }, { "EXTERNAL_CORRELATION", RECORD_NOTHING },
 		{ "DEVICE", RECORD_NOTHING }, { "DEVICE_ATTRIBUTE", RECORD_NOTHING },

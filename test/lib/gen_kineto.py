@@ -140,7 +140,7 @@ events.append({"ph": "M", "name": "process_name", "pid": opts["pid"], "tid": 0, 
 for phase in "sftiC":
     events.append({"ph": phase, "cat": "ac2g", "id": 1, "name": "ac2g", "pid": opts["pid"],
                    "tid": opts["pid"], "ts": us(5000 * step), "args": {"Bytes": 7}})
-for cat in "gpu_user_annotation", "overhead", "Trace":
+for cat in "gpu_user_annotation", "overhead", "Trace", "cuda_event":
     event(cat, "forward", -1, 0, 5000 * step, 6000 * step)
 rnd.shuffle(events)
 trace = {"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "Simulated GPU",

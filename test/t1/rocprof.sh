@@ -130,6 +130,11 @@ for format in json db csv; do
 		"^xpumerge: $file: 2 events of scratch memory are not read: " \
 		"$format: events of scratch memory are counted"
 done
+for scratch in 0 2; do
+	gen m seed=2 ranges=1 nr=3 threads=1 scratch=$scratch
+	xpumerge --gpu m --strict -f folded >out 2>log
+	is $? $((scratch / 2)) "--strict fails if records are not read: $scratch of scratch memory"
+done
 # Records of other kinds, and what is no record.
 gen m
 python3 - <<'END'
