@@ -278,7 +278,8 @@ struct stack_copy {
  */
 static long copy_page(__u32 i, struct stack_copy *c)
 {
-	__u32 bytes = *c->bytes, n;
+	/* volatile: otherwise the verifier of Linux 5.15 follows the number from page to page */
+	__u32 bytes = *(volatile __u32 *)c->bytes, n;
 
 	BOUND(bytes, XPU_STACK_MAX);
 	if (bytes >= c->max)
@@ -333,8 +334,7 @@ static __always_inline __u32 stack_room(void *ring, __u32 max)
 static __always_inline bool copy_stack(struct task_struct *task, void *to, __u32 *bytes, __u32 max)
 {
 	struct stack_copy c = { .bytes = bytes, .to = to + REGS_BYTES };
-	__u64 *r = to;
-	int i;
+	__u64 *r = to, i;	/* the verifier of Linux 5.15 forgets shorter numbers on the stack */
 
 	if (arch_copy_regs(user_regs(task), r))
 		return false;

@@ -303,9 +303,9 @@ static __always_inline struct xpu_proc *take_up(struct task_struct *task)
 
 /*
  * Stores the loader's ids and namespace in the variables above. The loader runs this once, in its
- * own context.
+ * own context. Programs of the type "syscall" exist since Linux 5.14 only.
  */
-SEC("syscall")
+SEC("raw_tp")
 int identify(void *ctx)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();

@@ -491,6 +491,7 @@ static void set_up(struct xpu_bpf *skel, const struct probes_options *opts, bool
 		sizeof(skel->rodata->filter_comm) - 1);
 	skel->rodata->filter_cgroup = opts->cgroup.id;
 	skel->rodata->filter_hierarchy = opts->cgroup.hierarchy;
+	bpf_program__set_autoattach(skel->progs.identify, false);
 	bpf_program__set_autoattach(skel->progs.on_prepare_exec, false);
 	skel->rodata->restricted = caps__restricted();
 	skel->rodata->hide_kernel = caps__restricted() && !kernel__shows_addresses();

@@ -3,15 +3,18 @@
 # Boots Debian's kernel in qemu, records programs there with BPF and CPU samples, and puts the shim
 # into running programs, as root and as the programs' user, with each value of
 # kernel.yama.ptrace_scope. Needs Debian on x86-64 with qemu-system-x86, busybox-static and cpio;
-# fetches the kernel. SYSTEM_SECONDS= limits the run.
+# fetches the kernel, unless KERNEL= names the image of another one. SYSTEM_SECONDS= limits the run.
 . "$XPU_SRC/test/lib/tap.sh"
 for tool in qemu-system-x86_64 busybox cpio setpriv dpkg-deb; do
 	command -v $tool >/dev/null || skip_all "$tool is missing"
 done
-image=$(apt-cache depends linux-image-cloud-amd64 | awk '/Depends/ { print $2 }')
-apt-get download -qq -o APT::Sandbox::User=root "$image" >download.log 2>&1 ||
-	skip_all "Debian's kernel cannot be fetched: $(cat download.log)"
-dpkg-deb -x ./*.deb kernel
+if [ -z "${KERNEL:-}" ]; then
+	image=$(apt-cache depends linux-image-cloud-amd64 | awk '/Depends/ { print $2 }')
+	apt-get download -qq -o APT::Sandbox::User=root "$image" >download.log 2>&1 ||
+		skip_all "Debian's kernel cannot be fetched: $(cat download.log)"
+	dpkg-deb -x ./*.deb kernel
+	KERNEL=$(echo kernel/boot/vmlinuz-*)
+fi
 
 mkdir -p root/build/workload root/bin root/tmp
 # install FILE DIR: copies a program or library, and the libraries that it needs, to their places
@@ -86,7 +89,7 @@ one_case() {
 	cd /tmp
 }
 echo "system $(uname -sr)"
-xpuload -F 199 -o x.data /build/workload/exact -t 4 -s 2 -n 10000 2>&1
+xpuload --off-cpu -F 199 -o x.data /build/workload/exact -t 4 -s 2 -n 10000 2>&1
 echo "recorded: status $?"
 echo "samples: $(xpumerge x.data -o x.folded 2>&1 | tr '\n' ' ')"
 for scope in 0 1 2 3; do
@@ -100,7 +103,7 @@ EOF
 chmod 755 root/init
 (cd root && find . | cpio -o -H newc --quiet | gzip -1) >initrd
 timeout "${SYSTEM_SECONDS:-900}" qemu-system-x86_64 -cpu max -smp 2 -m 2048 -nographic -no-reboot \
-	-net none -kernel kernel/boot/vmlinuz-* -initrd initrd \
+	-net none -kernel "$KERNEL" -initrd initrd \
 	-append 'console=ttyS0 quiet panic=-1' </dev/null >console 2>&1
 tr -d '\r' <console >lines
 diag "$(grep '^system' lines)"
