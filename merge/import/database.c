@@ -167,8 +167,8 @@ bool database__next(struct database *d, sqlite3_stmt **stmt, const char *table, 
 	*stmt = NULL;
 	if (status == SQLITE_OK || !d->nr_strange)
 		return false;
-	msgs__add(d->msgs, "%s: table %s: %" PRIu64 " %s with impossible times ignored", d->path,
-		  table, d->nr_strange, PLURAL(d->nr_strange, "row", "rows"));
+	msgs__add(d->msgs, "%s: table %s: %" PRIu64 " %s with impossible times or ids ignored",
+		  d->path, table, d->nr_strange, PLURAL(d->nr_strange, "row", "rows"));
 	d->unclean = true;
 	d->nr_strange = 0;
 	return false;

@@ -80,7 +80,7 @@ bool database__next(struct database *d, struct sqlite3_stmt **stmt, const char *
 
 /*
  * Finds the tables of events that were never selected. Events are rows with a start or a timestamp.
- * *@names: the tables' names, kept in @pool; NULL: each such table was selected. Return: 0 or -errno.
+ * Sets *@names to the names of these tables, kept in @pool, or to NULL. Return: 0 or -errno.
  */
 int database__unread(struct database *d, struct strpool *pool, const char **names);
 

@@ -75,6 +75,8 @@ static int nsys__read_before(struct nsys *n)
 			n->before_ns = max_t(uint64_t, n->before_ns,
 					     -sqlite3_column_int64(stmt, 0));
 	}
+	/* Only the times of these tables were read. */
+	strpool__free(&n->db.selected);
 	if (n->before_ns && !err)
 		msgs__add(n->msgs, "%s: the first event is %" PRIu64 ".%03u us before the session "
 			  "began: times count from that event", n->path, n->before_ns / 1000,
@@ -365,8 +367,12 @@ static int nsys__read_nodes(struct nsys *n)
 			.original = sqlite3_column_int64(stmt, 3),
 		};
 
-		if (column__is_null(stmt, 1) || !node.id || !nsys__time(n, stmt, 0, &node.time_ns))
+		if (!nsys__time(n, stmt, 0, &node.time_ns))
 			continue;
+		if (column__is_null(stmt, 1) || !node.id) {
+			n->db.nr_strange++;
+			continue;
+		}
 		err = nsys__proc(n, node.tid, &node.proc);
 		err = err ?: min_t(int, idmap__add(&n->node_ids, node.id, 0), 0);
 		err = err ?: array_push(&n->nodes, node);
@@ -664,6 +670,9 @@ static int nsys__read_ranges(struct nsys *n)
 			if (!column__is_null(stmt, 3))
 				err = nsys__proc(n, sqlite3_column_int64(stmt, 3), &d.proc);
 			err = err ?: array_push(&n->domains, d);
+		} else if (type != DOMAIN_CREATE) {
+			/* Rows without an end name categories, threads and domains. */
+			n->nr_ranges_unknown += !column__is_null(stmt, 1);
 		}
 	}
 	idmap__free(&types);
@@ -988,6 +997,9 @@ static void nsys__finish(struct nsys *n)
 	if (n->nr_ranges_nowhere)
 		msgs__add(n->msgs, "%s: %" PRIu64 " NVTX %s without a thread ignored", n->path,
 			  n->nr_ranges_nowhere, PLURAL(n->nr_ranges_nowhere, "range", "ranges"));
+	if (n->nr_ranges_unknown)
+		msgs__add(n->msgs, "%s: %" PRIu64 " NVTX %s of unknown types ignored", n->path,
+			  n->nr_ranges_unknown, PLURAL(n->nr_ranges_unknown, "range", "ranges"));
 	if (n->nr_graphs_twice)
 		msgs__add(n->msgs, "%s: %" PRIu64 " %s recorded both as a whole and by node: only "
 						  "the nodes count",

@@ -190,6 +190,7 @@ struct nsys {
 					 * in this struct are relative to the first event */
 	struct epochs epochs;
 	uint64_t nr_ranges_nowhere;	/* number of ranges without a thread */
+	uint64_t nr_ranges_unknown;	/* number of ranges of types that are unknown */
 	uint64_t nr_too_deep;		/* number of ranges nested too deeply */
 	uint64_t nr_graphs_twice;	/* number of graphs recorded both as a whole and node by
 					 * node */

@@ -130,16 +130,17 @@ static uint32_t nsys_importer__path(struct nsys_importer *i, const struct nsys_c
 static void nsys_importer__calls(struct nsys_importer *i)
 {
 	struct nsys *n = i->n;
-	uint32_t k, outer, work;
+	uint32_t k, outer, work, nr_no_id = 0;
 
 	for (k = 0; k < n->calls.nr && !i->im->err; k++) {
 		const struct nsys_call *c = &n->calls.v[k];
 		uint64_t key = ID_KEY(c->proc, c->correlation_id);
+		bool launch = cuda_api__kind(c->name, strlen(c->name)) != CALL_OTHER;
 
+		nr_no_id += launch && !c->correlation_id;
 		if (!idmap__get(&n->call_ids, key, &outer) || outer != k)
 			continue;
-		if (!idmap__get(&n->work_ids, key, &work) &&
-		    cuda_api__kind(c->name, strlen(c->name)) == CALL_OTHER)
+		if (!launch && !idmap__get(&n->work_ids, key, &work))
 			continue;
 		import__launch_in(i->im, c->start_ns, c->correlation_id, nsys_importer__path(i, c),
 				  nsys_importer__thread(i, c->tid, c->proc), c->range);
@@ -147,6 +148,10 @@ static void nsys_importer__calls(struct nsys_importer *i)
 			import__refused(i->im, nsys_importer__proc(i, c->proc), c->correlation_id,
 					c->result);
 	}
+	if (nr_no_id)
+		msgs__add(n->msgs, "%s: %" PRIu32 " %s without a correlation id ignored", n->path,
+			  nr_no_id, PLURAL(nr_no_id, "launch", "launches"));
+	n->db.unclean |= nr_no_id != 0;
 }
 
 /* ---- nodes of graphs ------------------------------------------------------------------------- */
@@ -684,6 +689,17 @@ static int nsys_importer__samples(struct nsys_importer *i)
 	return err;
 }
 
+static int nsys__name_unread(struct nsys *n)
+{
+	const char *names;
+	int err = database__unread(&n->db, &n->strings, &names);
+
+	if (names)
+		msgs__add(n->msgs, "%s: the events of these tables are not read: %s", n->path,
+			  names);
+	return err;
+}
+
 int nsys__import(struct nsys *n, struct import *im)
 {
 	struct nsys_importer i = { .n = n, .im = im };
@@ -709,7 +725,8 @@ int nsys__import(struct nsys *n, struct import *im)
 		nsys_importer__api(&i);
 		nsys_importer__devices(&i);
 		nsys_importer__works(&i);
-		err = im->err ?: nsys_importer__samples(&i) ?: nsys_importer__switches(&i);
+		err = im->err ?: nsys_importer__samples(&i) ?: nsys_importer__switches(&i) ?:
+		      nsys__name_unread(n);
 	}
 	free(i.calls);
 	paths__free(&i.range_paths);

@@ -273,9 +273,9 @@ static int switches__read(struct switches *s)
 	while (database__next(&n->db, &stmt, table, &err)) {
 		uint64_t time;
 
-		if (sqlite3_column_type(stmt, 0) == SQLITE_NULL || !nsys__time(n, stmt, 1, &time))
+		if (!nsys__time(n, stmt, 1, &time))
 			continue;
-		if (time < from_ns || time > to_ns)
+		if (column__is_null(stmt, 0) || time < from_ns || time > to_ns)
 			n->db.nr_strange++;
 		else
 			err = switches__row(s, sqlite3_column_int64(stmt, 0), time,

@@ -730,6 +730,51 @@ is "$(xpumerge --nsys types.sqlite --waits -f folded --unit ns --by nvtx 2>log)"
 is "$(grep -c 'Nsight Systems says: an error' log) $(grep -c note log)" "1 0" \
 	"severities are read from the export's table of names" || diag "$(cat log)"
 
+# ---- what is left out is counted or named
+
+{
+	schema
+	nvtx
+	cat <<END
+CREATE TABLE CUDA_GRAPH_NODE_EVENTS (start, globalTid, graphNodeId, originalGraphNodeId);
+INSERT INTO CUDA_GRAPH_NODE_EVENTS VALUES (1000, NULL, 5, 0), (1000, $((P1 + 101)), 0, 0);
+CREATE TABLE OSRT_API (start, end, globalTid, nameId);
+INSERT INTO OSRT_API VALUES (1000, 1100, $((P1 + 101)), 7);
+CREATE TABLE GPU_METRICS (timestamp, value);
+INSERT INTO GPU_METRICS VALUES (1000, 1);
+CREATE TABLE CUBLAS_EVENTS (start, end);
+CREATE TABLE TARGET_INFO_OTHER (name);
+INSERT INTO TARGET_INFO_OTHER VALUES (1);
+END
+	call 1000 1500 $((P1 + 101)) 1 1 NULL
+	call 1010 1400 $((P1 + 101)) 1 15 NULL
+	call 3000 3500 $((P1 + 101)) 0 1 NULL
+	kernel 2000 2500 0 7 1 $P1
+	range 900 1600 99 "'odd'" $((P1 + 101)) NULL
+	range 0 NULL 33 "'a category'" $((P1 + 101)) NULL
+} | "$sqlite" left.sqlite
+xpumerge --nsys left.sqlite -f folded -o out 2>log
+is $? 0 "left out: exit status 0"
+like "$(cat log)" '1 launch without a correlation id ignored' "launches without an id are counted"
+like "$(cat log)" '1 NVTX range of unknown types ignored' "ranges of unknown types are counted"
+like "$(cat log)" 'table CUDA_GRAPH_NODE_EVENTS: 2 rows with impossible times or ids ignored' \
+	"nodes of graphs without a thread or an id are counted"
+like "$(cat log)" 'the events of these tables are not read: OSRT_API, GPU_METRICS$' \
+	"tables with events that are not read are named"
+{
+	schema
+	cat <<END
+CREATE TABLE SCHED_EVENTS (start, cpu, isSchedIn, globalTid);
+INSERT INTO SCHED_EVENTS VALUES (1000, 0, 1, $((P1 + 101))), (1200, 0, 0, NULL),
+	(1300, 0, 0, $((P1 + 101)));
+END
+	call 1000 1500 $((P1 + 101)) 1 1 NULL
+	kernel 2000 2500 0 7 1 $P1
+} | "$sqlite" switch.sqlite
+xpumerge --nsys switch.sqlite -f folded -o out 2>log
+like "$(cat log)" 'table SCHED_EVENTS: 1 row with impossible times or ids ignored' \
+	"switches without a thread are counted"
+
 # ---- invalid files
 
 fails() {		# fails NAME REGEX ARGS...
