@@ -31,6 +31,7 @@ enum {				/* of linux/bpf.h; older headers lack some of them */
 	MAP_GET_NEXT_KEY = 4,
 	LINK_CREATE = 28,
 	UPROBE_MULTI = 48,
+	PERF_TYPES = 6,		/* of linux/perf_event.h; probes have a larger type */
 };
 
 struct map_create {		/* the beginning of union bpf_attr */
@@ -61,14 +62,24 @@ static void shrink(struct map_create *map)
 		map->max_entries = atoi(words + len + 1);
 }
 
-static bool refuses_link(const struct link_create *link)
+/* Whether to refuse a probe in the process @pid, or in all processes if @pid is not positive. */
+static bool refuses_probe(int pid)
 {
 	static bool has_one;
 
-	if (link->attach_type != UPROBE_MULTI)
-		return false;
-	has_one |= link->pid;
-	return has_one && !link->pid && fails("everywhere");
+	has_one |= pid > 0;
+	return has_one && pid <= 0 && fails("everywhere");
+}
+
+static bool refuses_link(const struct link_create *link)
+{
+	return link->attach_type == UPROBE_MULTI && refuses_probe(link->pid);
+}
+
+/* Before Linux 6.6, a probe is a perf event. @type: the first member of its attributes */
+static bool refuses_event(const uint32_t *type, int pid)
+{
+	return *type >= PERF_TYPES && refuses_probe(pid);
 }
 
 static void wait_for_go(void)
@@ -95,12 +106,13 @@ long syscall(long nr, ...)
 		shrink((void *)args[1]);
 	if (nr == SYS_bpf && args[0] == MAP_GET_NEXT_KEY && fails("accounts"))
 		wait_for_go();
-	if (nr == SYS_perf_event_open && args[2] == 1 && access("online", F_OK) &&
+	if (nr == SYS_perf_event_open && (int)args[2] == 1 && access("online", F_OK) &&
 	    fails("offline")) {
 		errno = ENODEV;
 		return -1;
 	}
 	if ((nr == SYS_bpf && args[0] == LINK_CREATE && refuses_link((void *)args[1])) ||
+	    (nr == SYS_perf_event_open && refuses_event((void *)args[0], args[1])) ||
 	    (nr == SYS_openat2 && strstr((const char *)args[1], "/libxpushim.so") &&
 	     fails("shim"))) {
 		errno = EMFILE;
