@@ -208,7 +208,7 @@ static inline void begin_call(struct launcher *t, uint64_t *start, uint32_t time
 __attribute__((cold)) void launch__waited(uint32_t domain, uint32_t call, const struct gpu_wait *w)
 {
 	struct launcher *t = launcher__this;		/* made when the measurement of the call
-							 * began */
+							 * began; NULL: memory was short */
 	struct xpu_slot slot = {
 		.size = sizeof(slot),
 		.correlation_id = w->correlation_id,
@@ -221,8 +221,12 @@ __attribute__((cold)) void launch__waited(uint32_t domain, uint32_t call, const 
 		.wait_flags = w->flags,
 	};
 
-	if (!t || !launch__is_on())
+	if (!launch__is_on())
 		return;
+	if (!t) {
+		atomic_fetch_add(&launcher__nr_lost_waits, 1);
+		return;
+	}
 	slot.home = t->slot.home;
 	slot.range_id = t->slot.range_id;
 	tell(t, &slot, t->level);
@@ -243,8 +247,12 @@ void launch__wait_entered(uint64_t *start)
 	struct launcher *t = launcher__this;
 
 	*start = 0;
-	if (launch__is_on() && (t || (t = introduce())))
+	if (!launch__is_on())
+		return;
+	if (t || (t = introduce()))
 		begin_call(t, start, true, 0);
+	else
+		*start = clock__ticks();
 }
 
 void launch__wait_left(void)
@@ -417,6 +425,11 @@ HOT_MEMORY struct alloc_call *launch__alloc_call(void)
 	return t ? &t->alloc_call : NULL;
 }
 
+__attribute__((cold)) void launch__alloc_lost(void)
+{
+	atomic_fetch_add(&launcher__nr_other_allocs, 1);
+}
+
 /* Fills in the members of an event's slot that are needed only together with its frames. */
 static void complete(const struct launcher *t, struct xpu_slot *slot)
 {
@@ -572,6 +585,7 @@ static __attribute__((noinline, cold)) void tell_apart(const struct alloc *a, ui
 
 	if (!t && !(t = start_thread())) {
 		send_alloc(NULL, a, 0);
+		launch__alloc_lost();
 		return;
 	}
 	if (t->level) {			/* this signal handler interrupted the recording of a

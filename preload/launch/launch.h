@@ -98,7 +98,11 @@ void launch__call_left(uint16_t call, uint32_t id);
  */
 void launch__tell_alloc(const struct alloc *a, uint32_t domain, uint32_t call);
 
-/* Return: the struct of the calling thread; NULL if memory is short. */
+/*
+ * Return: the struct of the calling thread; NULL if memory is short. An event that cannot be
+ * recorded then counts as missing with launch__alloc_lost().
+ */
 struct alloc_call *launch__alloc_call(void);
+void launch__alloc_lost(void);
 
 #endif /* XPU_PRELOAD_LAUNCH_H */

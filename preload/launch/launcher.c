@@ -28,6 +28,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* see lock.h */
 static struct launcher *threads;			/* used under lock */
 static struct launch_totals dead;		/* totals of the threads that have ended */
 atomic_uint_fast64_t launcher__nr_nested, launcher__nr_untagged;
+atomic_uint_fast64_t launcher__nr_other_allocs, launcher__nr_lost_waits;
 HOT_DATA atomic_uint launcher__gate;
 static atomic_uint last_gate;
 
@@ -272,6 +273,7 @@ void launcher__send(struct launch_totals *totals)
 	*totals = dead;
 	totals->nr_launches += atomic_load(&launcher__nr_untagged);
 	totals->nr_launches += atomic_load(&launcher__nr_nested);
+	totals->nr_allocs += atomic_load(&launcher__nr_other_allocs);
 	while ((t = *link)) {
 		is_dead = atomic_load_explicit(&t->dead, memory_order_acquire);
 		add_totals(totals, t);

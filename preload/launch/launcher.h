@@ -61,6 +61,12 @@ extern atomic_uint_fast64_t launcher__nr_nested;
 extern atomic_uint_fast64_t launcher__nr_untagged;
 
 /*
+ * Number of memory events on threads without a struct launcher: they were sent singly, or are
+ * missing. Number of waits on such threads, which are missing.
+ */
+extern atomic_uint_fast64_t launcher__nr_other_allocs, launcher__nr_lost_waits;
+
+/*
  * Notes that the calling thread is in the launch @id; 0: in no launch. launcher__close() reads
  * this.
  */

@@ -89,7 +89,7 @@ static unsigned int drain(bool last, void *taken[MAX_VENDORS])
 		repeat_launches();
 	}
 	wire__counters.hdr.misc = last ? XPU_MISC_COUNTERS_LAST : 0;
-	wire__counters.nr_dropped_shim = clones__nr_lost();
+	wire__counters.nr_dropped_shim = clones__nr_lost() + atomic_load(&launcher__nr_lost_waits);
 	if (done_any || last)
 		wire__flush();
 	sender__unlock(&old);

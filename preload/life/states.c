@@ -86,6 +86,18 @@ static void prepare(void)
 	launcher__discard();
 }
 
+/* Says once that the windows of --capture need memory. */
+static void tell_no_memory(void)
+{
+	static bool said;
+
+	if (!said)
+		sender__message(XPU_MESSAGE_WARNING,
+				"no memory for the marks of --capture (4 MiB): nothing is recorded "
+				"until it can be mapped");
+	said = true;
+}
+
 static void wake(struct run *run)
 {
 	const struct vendor *vendor = run->vendor;
@@ -95,8 +107,10 @@ static void wake(struct run *run)
 	};
 	bool first = !runs__any_heard(NULL);
 
-	if (wants.windows && !capture_window__start(vendor->api))
-		return;			/* there may be enough memory the next time */
+	if (wants.windows && !capture_window__start(vendor->api)) {
+		tell_no_memory();	/* there may be enough memory the next time */
+		return;
+	}
 	if (first)
 		wire__counters.hdr.misc = 0;	/* the last batch may have said that recording had
 						 * stopped */
@@ -151,10 +165,11 @@ static void doze(struct run *run)
 		launcher__close();
 		ranges__set_mode(RANGES_OFF);
 	}
-	wants__follow_memory(run, false);
 	run__want_calls(run, CALLS_NONE);
 	run->vendor->stop();
 	life__drain(last);
+	wants__follow_memory(run, false);	/* called last, because stop() may have brought
+						 * migrations */
 	run->vendor->close();
 	run__set_state(run, GPU_DORMANT);
 }

@@ -600,6 +600,9 @@ static void hear(const struct xpu_record *r)
 	case XPU_RECORD_MEMSET:
 		COUNT(nr_memsets, 1);
 		break;
+	case XPU_RECORD_MIGRATION:
+		COUNT(nr_migrations, 1);
+		break;
 	case XPU_RECORD_PYCODE:
 		hear_pycode((const void *)r);
 		break;

@@ -111,7 +111,7 @@ struct listener {
 	struct listener_call calls[1 << 17];
 	uint32_t nr_calls;
 	struct listener_alloc allocs[1 << 17];
-	uint32_t nr_allocs;
+	uint32_t nr_allocs, nr_migrations;
 	uint64_t sampled[64];		/* launches whose PC samples arrived, with --stalls=exact */
 	uint32_t nr_sampled;
 	struct xpu_record_counters counters;

@@ -3,10 +3,16 @@
  * Launches inside other launches, as signal handlers make them. The test checks which of the
  * launches belong to a capture window.
  */
+#include <errno.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include "device.h"
 #include "gpu/cupti/callback.h"
+#include "launch/capture_window.h"
 #include "listener.h"
 #include "nvtx/capture.h"
 #include "tap.h"
@@ -59,8 +65,52 @@ static int is_taken(void)
 	return capture__init() ? 1 : !capture__watches_ranges();
 }
 
+/* ---- no memory for the marks ----------------------------------------------------------------- */
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+static bool no_memory;
+
+__attribute__((visibility("default"))) void *mmap(void *at, size_t bytes, int protection,
+						  int flags, int fd, off_t offset)
+{
+	if (__atomic_load_n(&no_memory, __ATOMIC_SEQ_CST) && bytes == CAPTURE_MARKS) {
+		errno = ENOMEM;
+		return MAP_FAILED;
+	}
+	return (void *)syscall(SYS_mmap, at, bytes, protection, flags, fd, offset);
+}
+
+static int without_memory(void)
+{
+	CUcontext context;
+	CUfunction function;
+	CUmodule module;
+
+	__atomic_store_n(&no_memory, true, __ATOMIC_SEQ_CST);
+	listener__attach();
+	device__start(&context, &module, &function);
+	if (!listener__wait(&listener.nr_messages, 1) || !strstr(listener.message, "no memory"))
+		return 2;
+	device__launch(function, NULL, 1);
+	listener__settle();
+	if (heard(nr_launches) || heard(nr_messages) != 1)
+		return 3;
+	__atomic_store_n(&no_memory, false, __ATOMIC_SEQ_CST);
+	listener__settle();		/* the shim tries again */
+	device__launch(function, NULL, 1);
+	return listener__wait(&listener.nr_launches, 1) ? 0 : 4;
+}
+#else
+static int without_memory(void)
+{
+	return 0;			/* the sanitizer has its own mmap() */
+}
+#endif
+
 int main(int argc, char **argv)
 {
+	if (argc > 1 && !strcmp(argv[1], "no memory"))
+		return without_memory();
 	if (argc > 1)
 		return !strcmp(argv[1], "taken") ? is_taken() : in_window();
 	is_int(listener__run(argv[0], "taken", "XPUSHIM_CAPTURE", "nvtx:^a\\\\1[(]$"), 0,
@@ -69,5 +119,7 @@ int main(int argc, char **argv)
 	       "an expression that might take hours to compare is refused");
 	is_int(listener__run(argv[0], "nested", "XPUSHIM_CAPTURE", "launch:1-3"), 0,
 	       "launches inside launches, and launches after the window, are recorded right");
+	is_int(listener__run(argv[0], "no memory", "XPUSHIM_CAPTURE", "launch:1-"), 0,
+	       "no memory for the marks: one message says so, and the shim tries again");
 	return done_testing();
 }

@@ -3,12 +3,17 @@
 #include <cuda.h>
 #include <cupti.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "device.h"
 #include "gpu/cupti/kinds.h"
+#include "launch/allocs.h"
 #include "listener.h"
 #include "sim.h"
 #include "tap.h"
@@ -82,6 +87,70 @@ static void *wait_elsewhere(void *arg)
 	cuStreamSynchronize(streams[1]);
 	return arg;
 }
+
+/* ---- a thread for which there is no memory --------------------------------------------------- */
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+static __thread bool no_memory;
+
+__attribute__((visibility("default"))) void *mmap(void *at, size_t bytes, int protection,
+						  int flags, int fd, off_t offset)
+{
+	if (no_memory) {
+		errno = ENOMEM;
+		return MAP_FAILED;
+	}
+	return (void *)syscall(SYS_mmap, at, bytes, protection, flags, fd, offset);
+}
+
+static void *without_memory(void *arg)
+{
+	CUdeviceptr memory;
+
+	cuCtxSetCurrent(context);
+	no_memory = true;
+	cuStreamSynchronize(streams[1]);
+	cuMemAlloc(&memory, 4096);
+	cuMemFree(memory);
+	no_memory = false;
+	return arg;
+}
+
+/* Return: how many memory events are counted but were not received. */
+static int nr_missing(void)
+{
+	uint32_t nr = heard(counters.nr_allocs), i;
+
+	for (i = 0; i < heard(nr_allocs); i++)
+		nr -= listener.allocs[i].what != XPU_ALLOC_START &&
+		      listener.allocs[i].what != XPU_ALLOC_LEVEL;
+	return nr;
+}
+
+static void test_without_memory(void)
+{
+	pthread_t thread;
+	int i;
+
+	listener__want_memory(true);
+	for (i = 0; i < 200 && !allocs__are_on(); i++)
+		pause_ms(100);
+	launch(streams[1], 1000 * MS);
+	pthread_create(&thread, NULL, without_memory, NULL);
+	pthread_join(thread, NULL);
+	launch(streams[1], 1);		/* the kernel's record brings all counts */
+	cuCtxSynchronize();
+	for (i = 0; i < 100 && (!heard(counters.nr_dropped_shim) || nr_missing() != 2); i++)
+		pause_ms(100);
+	ok(heard(counters.nr_dropped_shim) >= 1, "no memory for a thread: its waits are counted");
+	is_int(nr_missing(), 2, "no memory for a thread: its memory events are counted");
+}
+#else
+static void test_without_memory(void)
+{
+	skip(2, "the sanitizer has its own mmap()");
+}
+#endif
 
 int main(void)
 {
@@ -186,6 +255,7 @@ int main(void)
 		cuStreamSynchronize(streams[1]);
 	ok(heard(nr_waits) - nr_before < 50,
 	   "with nothing to wait for, hardly any waits are reported");
+	test_without_memory();
 	is_int(heard(nr_bad), 0, "nothing ill-formed was sent");
 	return done_testing();
 }

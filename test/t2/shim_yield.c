@@ -545,6 +545,29 @@ static void straight(void)
 	   "after the program unsubscribed from CUPTI the shim records again");
 }
 
+/* CUPTI still has the records of migrations when the program takes over. */
+static int migrations(void)
+{
+	struct sim_migration m = {
+		.counter = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD,
+		.source = CUPTI_UNIFIED_MEMORY_CPU_DEVICE_ID, .value = SET_BYTES,
+	};
+	CUmodule module;
+	int i;
+
+	listener__want_memory(true);
+	listener__attach();
+	device__start(&context, &module, &function);
+	if (!wait_awake())
+		return 2;
+	cuMemAllocManaged(&memory, SET_BYTES, CU_MEM_ATTACH_GLOBAL);
+	m.address = memory;
+	for (i = 0; i < 10; i++)
+		sim_migrate(&m);
+	cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET);
+	return listener__wait(&listener.nr_migrations, 10) && !heard(nr_bad) ? 0 : 3;
+}
+
 int main(int argc, char **argv)
 {
 	uint8_t *strange;
@@ -552,6 +575,8 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && !strcmp(argv[1], "late"))
 		return late_callbacks();
+	if (argc > 1 && !strcmp(argv[1], "migrations"))
+		return migrations();
 	if (argc > 1)
 		return without_thread();
 	device__start(&context, &module, &function);
@@ -588,6 +613,8 @@ int main(int argc, char **argv)
 	       "without its thread the shim leaves CUPTI to the program, too");
 	is_int(listener__run(argv[0], "late", "XPU_SIM_LATE_CALLBACKS", "1"), 0,
 	       "the shim leaves CUPTI only when no thread is about to enter a callback");
+	is_int(listener__run(argv[0], "migrations", "XPUSHIM_MIGRATIONS", "on"), 0,
+	       "the program takes CUPTI over: migrations that CUPTI still had are recorded");
 	is_int(heard(nr_bad), 0, "nothing ill-formed was sent");
 	return done_testing();
 }

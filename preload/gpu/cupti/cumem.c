@@ -542,6 +542,8 @@ HOT_MEMORY void cumem__call(CUpti_CallbackId cbid, const CUpti_CallbackData *d)
 	if (row->kind < FREES && enters)
 		return;
 	call = launch__alloc_call();
+	if (!call && (row->kind < FREES || (enters && pointed(d->functionParams))))
+		launch__alloc_lost();
 	if (!call)
 		return;
 	if (row->kind < FREES)

@@ -78,8 +78,10 @@ static cl_mem made(unsigned int call, cl_context context, cl_mem object, cl_mem_
 	    !objects__device_can(device_of(context), DEVICE_TELLS_FREED))
 		return object;
 	if (opencl.clGetMemObjectInfo(object, CL_MEM_SIZE, sizeof(bytes), &bytes, NULL) ||
-	    opencl.clSetMemObjectDestructorCallback(object, ends, (void *)(uintptr_t)space))
+	    opencl.clSetMemObjectDestructorCallback(object, ends, (void *)(uintptr_t)space)) {
+		launch__alloc_lost();
 		return object;
+	}
 	tell_made(call, space, context, object, bytes);
 	return object;
 }
