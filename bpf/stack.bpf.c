@@ -334,7 +334,7 @@ static __always_inline __u32 stack_room(void *ring, __u32 max)
 static __always_inline bool copy_stack(struct task_struct *task, void *to, __u32 *bytes, __u32 max)
 {
 	struct stack_copy c = { .bytes = bytes, .to = to + REGS_BYTES };
-	__u64 *r = to, i;	/* the verifier of Linux 5.15 forgets shorter numbers on the stack */
+	__u64 *r = to, i;	/* Linux 5.15's verifier forgets shorter numbers on the stack */
 
 	if (arch_copy_regs(user_regs(task), r))
 		return false;
