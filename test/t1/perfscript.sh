@@ -54,6 +54,10 @@ for before \
 	{ repeat "${before%% *}" "${before#* }"; cat plain.txt; } >p.txt
 	same "after ${before%%:*}" p.txt.folded --cpu p.txt
 done
+{ cat plain.txt; echo "perf 1 [000] 9.000000: PERF_RECORD_LOST lost 12";
+	echo "perf 1 [000] 9.000000: PERF_RECORD_LOST_SAMPLES lost 3"; } >p.txt
+same "samples that the kernel lost" p.txt.folded --cpu p.txt
+like "$(cat log)" ' 15 CPU samples lost: ' "samples that the kernel lost are counted"
 { printf '\357\273\277'; repeat 300 "# a line of --header"; cat plain.txt; } >p.txt
 same "a byte order mark and comments" p.txt.folded --cpu p.txt
 unlike "$(cat log)" 'ignored' "a byte order mark and comments: no line is ignored"

@@ -536,14 +536,33 @@ static uint32_t script__event(struct script *s, struct span name)
 	return i;
 }
 
+/* Return: the number that follows the last occurrence of @words in @line, or 0. */
+static uint64_t comment__number(struct span line, const char *words)
+{
+	const char *p = memmem(line.s, line.len, words, strlen(words));
+	struct span number;
+	uint64_t value;
+
+	if (!p)
+		return 0;
+	number = (struct span){ .s = p + strlen(words) };
+	while (number.s + number.len < line.s + line.len &&
+	       isdigit((unsigned char)number.s[number.len]))
+		number.len++;
+	return read_number(number, &value) ? value : 0;
+}
+
 static int reader__begin(struct script_reader *r, const struct header *h)
 {
 	struct script *s = r->s;
 	struct frame_line frame;
 	struct span comm = h->comm;
 
-	if (header__is_perf_event(h))
+	if (header__is_perf_event(h)) {
+		if (span__starts(h->event.len ? h->event : h->rest, "PERF_RECORD_LOST"))
+			s->nr_lost += comment__number(h->rest, "lost ");
 		return 0;
+	}
 	r->sample = (struct perf_sample){
 		.time_ns = h->time_ns, .period = h->period, .pid = h->pid, .tid = h->tid,
 		.cpu = h->cpu, .event = script__event(s, h->event),
@@ -560,22 +579,6 @@ static int reader__begin(struct script_reader *r, const struct header *h)
 	if (h->rest.len && frame_line__read(&frame, h->rest) && frame.dso.len)
 		return reader__add_frame(r, &frame);
 	return 0;
-}
-
-/* Return: the number that follows the last occurrence of @words in @line, or 0. */
-static uint64_t comment__number(struct span line, const char *words)
-{
-	const char *p = memmem(line.s, line.len, words, strlen(words));
-	struct span number;
-	uint64_t value;
-
-	if (!p)
-		return 0;
-	number = (struct span){ .s = p + strlen(words) };
-	while (number.s + number.len < line.s + line.len &&
-	       isdigit((unsigned char)number.s[number.len]))
-		number.len++;
-	return read_number(number, &value) ? value : 0;
 }
 
 /*

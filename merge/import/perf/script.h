@@ -31,6 +31,7 @@ struct script {
 	bool has_times, has_ids, has_pids;	/* which of these fields the samples have; missing
 						 * fields are 0 in all samples */
 	uint64_t nr_strange;		/* number of lines that could not be read */
+	uint64_t nr_lost;		/* number of samples that the kernel lost */
 };
 
 /* Return: whether @buf looks like the output of perf script. */

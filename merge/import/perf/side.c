@@ -325,8 +325,11 @@ static int cpu_side__tell_script(struct cpu_side *c, struct import *im)
 		.c = c, .im = im, .nr_others = min_t(size_t, im->by_proc.nr, MAX_OTHER_PROCS),
 	};
 	const struct script *s = &c->script;
+	struct xpu_record_lost lost = { .kind = XPU_LOST_SAMPLE, .count = s->nr_lost };
 	size_t i;
 
+	if (s->nr_lost)
+		import__record(im, XPU_RECORD_LOST, 0, &lost, sizeof(lost), NULL, 0);
 	for (i = 0; i < s->samples.nr && !im->err; i++)
 		if (s->events.v[s->samples.v[i].event].used)
 			side_writer__sample(&w, &s->samples.v[i]);
