@@ -64,15 +64,20 @@ static inline bool are_wanted(void)
 	return ranges__wanted() || capture__watches_ranges();
 }
 
+static int push_range(struct range *range)
+{
+	if (capture__watches_ranges())
+		capture__pushed(range);		/* must be first: the range itself is in the
+						 * window */
+	return ranges__wanted() ? tracked(ranges__push(range)) : NVTX_ABI_NO_TRACKING;
+}
+
 static __attribute__((noinline)) int push(const void *domain, const struct nvtx_attributes *a)
 {
 	struct xpu_range_payload payload;
 	struct range range = describe(domain, a, &payload);
 
-	if (capture__watches_ranges())
-		capture__pushed(&range);	/* must be first: the range itself is in the
-						 * window */
-	return ranges__wanted() ? tracked(ranges__push(&range)) : NVTX_ABI_NO_TRACKING;
+	return push_range(&range);
 }
 
 static __attribute__((noinline)) int popped(const void *domain)
@@ -84,16 +89,22 @@ static __attribute__((noinline)) int popped(const void *domain)
 	return level;
 }
 
-static __attribute__((noinline)) uint64_t start(const void *domain, const struct nvtx_attributes *a)
+static uint64_t start_range(struct range *range)
 {
-	struct xpu_range_payload payload;
-	struct range range = describe(domain, a, &payload);
-	bool captures = capture__watches_ranges() && capture__starts(&range);
-	uint64_t id = ranges__wanted() ? ranges__start(&range) : 0;
+	bool captures = capture__watches_ranges() && capture__starts(range);
+	uint64_t id = ranges__wanted() ? ranges__start(range) : 0;
 
 	if (captures)
 		capture__started(id);
 	return id;
+}
+
+static __attribute__((noinline)) uint64_t start(const void *domain, const struct nvtx_attributes *a)
+{
+	struct xpu_range_payload payload;
+	struct range range = describe(domain, a, &payload);
+
+	return start_range(&range);
 }
 
 static __attribute__((noinline)) void ended(uint64_t id)
@@ -222,21 +233,21 @@ static int push_payload(const void *domain, const struct nvtx_payload_data *data
 	struct xpu_range_payload payload;
 	struct range range;
 
-	if (!ranges__wanted())
+	if (!are_wanted())
 		return NVTX_ABI_NO_TRACKING;
 	range = describe_payload(domain, data, nr, &payload);
-	return tracked(ranges__push(&range));
+	return push_range(&range);
 }
 
 static int pop_payload(const void *domain, const struct nvtx_payload_data *data, size_t nr)
 {
 	struct xpu_range_payload payload;
 
-	if (!ranges__wanted())
+	if (!are_wanted())
 		return NVTX_ABI_NO_TRACKING;
-	if (payload__read(domain, data, nr, &payload, NULL))
+	if (ranges__wanted() && payload__read(domain, data, nr, &payload, NULL))
 		ranges__mark_payload(domain, &payload);
-	return tracked(ranges__pop(domain));
+	return popped(domain);
 }
 
 static uint64_t start_payload(const void *domain, const struct nvtx_payload_data *data, size_t nr)
@@ -244,10 +255,10 @@ static uint64_t start_payload(const void *domain, const struct nvtx_payload_data
 	struct xpu_range_payload payload;
 	struct range range;
 
-	if (!ranges__wanted())
+	if (!are_wanted())
 		return 0;
 	range = describe_payload(domain, data, nr, &payload);
-	return ranges__start(&range);
+	return start_range(&range);
 }
 
 static void end_payload(const void *domain, uint64_t id, const struct nvtx_payload_data *data,

@@ -688,7 +688,39 @@ static void test_stopped(void)
 	   2 * NR_HELD + 1);
 }
 
-int main(void)
+/* A range whose only attribute is a payload opens a capture window. */
+static int in_window(void)
+{
+	struct nvtx_ext_segment segment = { 0, NR_EXT_SLOTS, ext_slots };
+	struct nvtx_ext_module module = {
+		.version = 3, .size = sizeof(module), .module_id = NVTX_ABI_PAYLOAD_MODULE,
+		.compat_id = 0x0103, .nr_segments = 1, .segments = &segment,
+	};
+	const void *domain;
+	CUmodule code;
+	uint32_t i;
+
+	for (i = 1; i < NR_CORE2; i++)
+		core2[i] = &core2_fns[i];
+	if (!InitializeInjectionNvtx2(get_export_table) ||
+	    !InitializeInjectionNvtxExtension(&module))
+		return 2;
+	listener__attach();
+	device__start(&context, &code, &function);
+	cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+	domain = create_domain("net");
+	launch();
+	for (i = 0; i < 3; i++) {
+		push_payload(domain, NULL, 0);
+		launch();
+		pop_payload(domain, NULL, 0);
+		launch();
+	}
+	listener__settle();
+	return heard(nr_launches) == 3 ? 0 : 3;
+}
+
+int main(int argc, char **argv)
 {
 	struct nvtx_attributes a = {
 		.version = 3, .size = sizeof(a), .color_type = 1, .color = 0xff112233,
@@ -702,6 +734,8 @@ int main(void)
 	uint32_t before, nr;
 	int i;
 
+	if (argc > 1)
+		return in_window();
 	for (i = 0; i < NR_CORE; i++)
 		core[i] = i ? &core_fns[i] : NULL;
 	for (i = 0; i < NR_CORE2; i++)
@@ -871,6 +905,8 @@ int main(void)
 	test_stopped();
 
 	cuStreamSynchronize(stream);
+	is_int(listener__run(argv[0], "window", "XPUSHIM_CAPTURE", "nvtx:^net:$"), 0,
+	       "a range with a payload and no other attribute opens a capture window");
 	is_int(heard(nr_bad), 0, "nothing ill-formed was sent");
 	cuModuleUnload(module);
 	return done_testing();
