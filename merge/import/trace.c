@@ -916,10 +916,10 @@ static int traces__write(struct traces *t)
 		err = trace_file__write(&t->files[i]);
 	t->out->nr_files = t->nr;
 	if (!err && t->out->nr_too_deep)
-		msgs__add(t->files->msgs, "%" PRIu64 " %s nested deeper than %d: left out",
-			  t->out->nr_too_deep,
+		msgs__add(t->files->msgs, "%" PRIu64 " %s nested deeper than %d annotations or %d "
+			  "operators: left out", t->out->nr_too_deep,
 			  PLURAL(t->out->nr_too_deep, "operator or annotation is",
-				 "operators or annotations are"), XPU_RANGE_DEPTH);
+				 "operators or annotations are"), XPU_RANGE_DEPTH, XPU_MAX_FRAMES);
 	return err ?: t->im->err;
 }
 

@@ -318,8 +318,10 @@ static int settle_one(struct migrations *s, const struct second_pass *p, const s
 	const struct managed_event *owner = NULL;
 	int wanted;
 
-	if (m->what >= NR_WHATS || !whats[m->what])
-		return 0;		/* a newer version of the shim made the record */
+	if (m->what >= NR_WHATS || !whats[m->what]) {
+		p->sums->loss.unknown_records++;	/* of a newer version of the shim */
+		return 0;
+	}
 	if (m->start_ns)
 		live__find(l, m, &owner);
 	else

@@ -134,6 +134,8 @@ like "$(cat log)" '^ +2 device records without valid times' "records without a t
 is "$(grep -c 'at a time that is not known' got)" 1 "migrations without a time have a row"
 is "$(grep ' in no managed' got | cut -d ' ' -f 1)" 65536 \
 	"pages at the end of the address space are in no allocation"
+like "$(cat log)" ' 1 record of types that this version does not know: left out$' \
+	"migrations of an unknown kind are counted"
 like "$(cat log)" ' event of memory that is impossible' "an impossible size is counted"
 xpumerge -i bad.data --strict >/dev/null 2>&1
 is $? 1 "--strict: xpumerge fails if records were lost"
