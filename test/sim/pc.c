@@ -40,7 +40,7 @@
 #define NR_REASONS	5
 #define NR_PLACES	4
 #define MAX_FUNCTIONS	65536
-#define MAX_CONTEXTS	16
+#define MAX_CONTEXTS	128
 #define OTHERS		7		/* samples of other programs in each read */
 #define DROPPED		3
 #define HELD_MS		200	/* CUPTI's thread fetches at least every 100 ms */

@@ -69,5 +69,12 @@ int main(void)
 	shim__before_end();
 	is_int(heard(nr_kernels), NR_THREADS, "each kernel is recorded");
 	is_int(nr_with_samples(), NR_THREADS, "each launch has its own samples");
+	cuDevicePrimaryCtxRelease(0);
+	for (i = 0; i < 64; i++) {	/* the shim remembers 64 contexts, ended ones included */
+		cuCtxCreate(&context, NULL, 0, 0);
+		cuCtxDestroy(context);
+	}
+	ok(strstr(listener.message, "only for the first 64 contexts"),
+	   "more contexts than the shim can sample: a message says so");
 	return done_testing();
 }

@@ -571,6 +571,17 @@ static void say_second(uint32_t device)
 	sender__message(XPU_MESSAGE_WARNING, text);
 }
 
+/* Reports, once, that contexts are not sampled because the table is full. */
+static void say_full(void)
+{
+	static atomic_bool said;
+
+	if (!atomic_exchange(&said, true))
+		sender__message(XPU_MESSAGE_WARNING,
+				"stall reasons are recorded only for the first 64 contexts of the "
+				"program");
+}
+
 void stalls__add_context(CUcontext handle)
 {
 	const char *what, *who;
@@ -581,8 +592,10 @@ void stalls__add_context(CUcontext handle)
 
 	if (!period || !lock_soon(&old))
 		return;
-	if (nr_contexts == MAX_CONTEXTS)
+	if (nr_contexts == MAX_CONTEXTS) {
+		say_full();
 		goto out;
+	}
 	c = &contexts[nr_contexts];
 	*c = (struct sampled){ .handle = handle };
 	pc.device(handle, &c->account.device);
