@@ -22,7 +22,7 @@ int captured__take(struct captured *c, uint32_t proc, const struct xpu_record_wi
 	if (rec->time_ns < rec->open_ns ||
 	    __builtin_add_overflow(rec->open_ns, shift_ns, &w.open_ns) ||
 	    __builtin_add_overflow(rec->time_ns, shift_ns, &now_ns))
-		return 0;
+		return 1;
 	w.end_ns = now_ns;
 	if (rec->hdr.misc != XPU_MISC_WINDOW_OPEN)
 		w.close_ns = now_ns;

@@ -38,7 +38,7 @@ struct captured {
 
 void captured__free(struct captured *c);
 
-/* Takes a record, unless it is impossible. Return: 0 or -ENOMEM. */
+/* Takes a record. Return: 0; 1 if its times are impossible, so that it is left out; or -ENOMEM. */
 int captured__take(struct captured *c, uint32_t proc, const struct xpu_record_window *rec,
 		   uint64_t shift_ns);
 

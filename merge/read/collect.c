@@ -268,7 +268,9 @@ static int collect__nested(struct collect *c, uint32_t proc, struct sent *sent, 
 	case XPU_RECORD_COUNTERS:
 		return sent__read(f, sent, place, (const void *)rec);
 	case XPU_RECORD_WINDOW:
-		return captured__take(&c->model->captured, proc, (const void *)rec, f->shift_ns);
+		err = captured__take(&c->model->captured, proc, (const void *)rec, f->shift_ns);
+		c->loss->outside_windows += err > 0;
+		return min_t(int, err, 0);
 	case XPU_RECORD_MESSAGE:
 		return collect__message(c->model, proc, (const void *)rec);
 	default:

@@ -856,6 +856,24 @@ static void test_bad_batch(void)
 	fixture__end(&f);
 }
 
+/* A capture window that closes before it opens is left out and counted. */
+static void test_impossible_window(void)
+{
+	struct xpu_record_window window = { .time_ns = 1200, .open_ns = 1300, .number = 1 };
+	struct session *s;
+	struct fixture f;
+
+	fixture__begin(&f);
+	gen__launch(&f.g, 1000, 1, 1, 1);
+	gen__batch_begin(&f.g, 2000, 1, 12);
+	gen__kernel(&f.g, 0, 1500, 100, 1, 3, 1);
+	gen__record(&f.g, XPU_RECORD_WINDOW, 0, &window, sizeof(window), NULL, 0);
+	gen__batch_end(&f.g);
+	s = fixture__run(&f);
+	is_int(s->sums.loss.outside_windows, 1, "an impossible window is counted");
+	fixture__end(&f);
+}
+
 /* Records of types that a later version may write are left out and counted, in batches, too. */
 static void test_unknown_records(void)
 {
@@ -1033,6 +1051,7 @@ int main(void)
 	test_lost();
 	test_bad_batch();
 	test_unknown_records();
+	test_impossible_window();
 	test_below_zero();
 	test_apis();
 	return done_testing();
