@@ -113,8 +113,10 @@ find_time(struct task_struct *task, const struct xpu_proc *proc, __u64 exec_ns, 
 {
 	struct xpu_cpu_time *t = lookup_time(task);
 
-	if (t)
+	if (t) {
+		t->outside = false;
 		return t;
+	}
 	if (task->start_time >= proc->begin_ns)
 		return open_time(task, proc, 0, task->start_time, BPF_NOEXIST);
 	return open_time(task, proc, exec_ns > sample_period_ns ? exec_ns - sample_period_ns : 0,
@@ -159,6 +161,7 @@ static __always_inline void skip_time(struct task_struct *task, __u64 now_ns)
 	if (t) {
 		t->exec_ns = exec_time(task, now_ns);
 		t->told_ns = now_ns;
+		t->outside = true;
 	}
 }
 
@@ -203,6 +206,10 @@ static __always_inline void end_time(struct task_struct *task, const struct xpu_
 							 lookup_time(task);
 	if (!t)
 		return;
+	if (!proc && t->outside) {
+		forget_time(task);
+		return;
+	}
 	if (only_windows && proc)
 		rest_time(t, proc, exec_ns, now_ns);
 	/* Update the account first, because a sample may be taken before the record is sent. */
@@ -232,8 +239,9 @@ static __always_inline void change_time(struct task_struct *task, const struct x
 		exec_ns = t->exec_ns;
 		told_ns = t->told_ns;
 	}
-	if (new)
-		open_time(task, new, exec_ns, told_ns, BPF_ANY);
+	t = new ? open_time(task, new, exec_ns, told_ns, BPF_ANY) : NULL;
+	if (t)
+		t->outside = only_windows;
 }
 
 #define LATE_SPAN_NS	1000000000

@@ -72,6 +72,8 @@ struct xpu_cpu_time {
 	__u32	proc_id;
 	__u32	tid;
 	__u32	pid, tgid;		/* in the initial pid namespace */
+	__u64	outside;		/* 1: no window of the process was open when the thread
+					 * was last looked at */
 };
 
 enum {

@@ -515,7 +515,7 @@ PLAIN		= $(O)/plain
 ifneq ($(findstring thread,$(SAN)),)
 test-build: plain
 .PHONY: plain
-plain: $(PROGRAMS) $(HELPERS) $(O)/fold.sh
+plain: $(PROGRAMS) $(HELPERS) $(O)/fold.sh $(O)/unparquet
 	@$(MAKE) --no-print-directory O=$(PLAIN) SAN= targets
 	$(Q)ln -sf $(^:$(O)/%=../%) $(PLAIN)
 endif

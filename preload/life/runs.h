@@ -23,9 +23,9 @@ struct run {
 	bool has_memory;		/* memory events are wanted */
 	bool begins;			/* life__used() is running, so the program has no GPU memory
 					 * yet */
-	bool late;			/* the vendor still records for the last window: see
+	atomic_bool late;		/* the vendor still records for the last window: see
 					 * windows.late */
-	bool stays;			/* device work is recorded outside of windows, too */
+	atomic_bool stays;		/* device work is recorded outside of windows, too */
 };
 
 struct runs {

@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 struct windows {
-	bool watches;			/* the shim waits for the next window, and records nothing
+	atomic_bool watches;		/* the shim waits for the next window, and records nothing
 					 * until then */
-	bool settling;			/* device work of the last window may still arrive */
+	atomic_bool settling;		/* device work of the last window may still arrive */
 	atomic_bool late;		/* launches of the last window have not returned, so the
 					 * vendors still record device work, until late_end_ns */
 	uint64_t late_end_ns;
@@ -19,7 +19,10 @@ struct windows {
 	uint64_t open_ns;		/* when the current window opened */
 };
 
-/* Used under capture__lock(), or while no other thread can open or close a window. */
+/*
+ * Changed under capture__lock(), or while no other thread can open or close a window. The shim's
+ * thread also reads the atomic members without the lock.
+ */
 extern struct windows windows;
 
 void windows__begin(void);

@@ -40,7 +40,8 @@ if [ -n "${XPU_SAN:-}" ] || [ ! -x /usr/bin/time ]; then
 	skip "memory" "a sanitizer has the allocator, or time is missing"
 else
 	peak() {		# peak FILE...: prints the peak memory in KB
-		/usr/bin/time -f %M -o peak "$XPUMERGE" "$@" -f folded -o out.folded 2>/dev/null
+		/usr/bin/time -f %M -o peak "$XPUMERGE" -j 2 "$@" -f folded -o out.folded \
+			2>/dev/null
 		tail -n 1 peak
 	}
 	one=$(peak r1.data)

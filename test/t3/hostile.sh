@@ -92,8 +92,10 @@ if $slow; then
 		"endless call paths: no loss is attributed to the other process" \
 		"the flood fills the ring"
 else
-	unlike "$(cat all.log)" '\(exact\)' \
-		"endless call paths: no loss is attributed to the other process" ||
+	# On a busy machine the flood fills the ring, and the other process loses batches.
+	unlike "$(sed 's/[0-9]* batch\(es\)\{0,1\} of device records (ring full: try -m)//' all.log)" \
+		'\(exact\): .*[0-9]' \
+		"endless call paths: no other loss is attributed to the other process" ||
 		diag "$(cat all.log)"
 fi
 rm -f all.data*

@@ -158,7 +158,11 @@ for mode in 500 400 garbage long stall; do
 	like "$(xpumerge $(ls "bad-$mode".*.data) 2>&1 >/dev/null)" \
 		'launches 20000 matched 20000 unmatched 0 lost 0' "$mode: the recording is complete"
 	sent=0
-	[ $mode != long ] || sent='[1-9][0-9]*'
+	if [ $mode = long ]; then
+		sent='[1-9][0-9]*'
+		# On a busy machine, no long answer may arrive in time.
+		! grep -q 'Timeout was reached' load.log || sent='[0-9]+'
+	fi
 	like "$(accounts load.log)" "^$sent [0-9]+ [0-9]+\$" \
 		"$mode: sent, lost and unmerged profiles are counted: $(accounts load.log)" ||
 		diag "$(cat load.log)"
