@@ -130,13 +130,15 @@ is "$(xpumerge -i min.data --table threads --csv 2>/dev/null | awk -F, '$5 > 450
 xpuload --gpu-only --off-cpu true 2>load.log
 is $? 125 "--gpu-only with --off-cpu: refused"
 # Many call paths of blocked threads, more than the BPF programs can hold with a small -m: none is
-# lost.
+# lost. The first call waits until xpuload has found the interpreter: before, stacks have no Python
+# frames.
 cat >paths.py <<'END'
 import time
 
 def zero(n, i): (one if n & 1 else zero)(n >> 1, i - 1) if i else time.sleep(1e-4)
 def one(n, i): (one if n & 1 else zero)(n >> 1, i - 1) if i else time.sleep(1e-4)
 
+time.sleep(1)
 for n in range(6000):
     zero(n, 13)
 END
