@@ -279,7 +279,7 @@ struct heap {
 	struct idmap segment_paths;	/* ids of the call paths that allocate segments */
 	struct heap_level used;		/* memory used on all devices together */
 	uint32_t version[HEAP_NR_MOMENTS];
-	ARRAY(struct heap_failure) failures;	/* the last failures, HEAP_MAX_FAILURES at most */
+	ARRAY(struct heap_failure) failures;	/* the first failures, HEAP_MAX_FAILURES at most */
 	uint64_t nr_failures, failed_ns;	/* failed_ns: time of the last failure */
 	bool has_asked, asked_is_failure;
 	uint64_t start_ns;		/* the times in @at_ns are relative to this time */
