@@ -181,8 +181,8 @@ static void *CL_API_CALL on_clGetExtensionFunctionAddressForPlatform(cl_platform
 const char *extensions__message(void)
 {
 	return !atomic_load(&has_further) ? NULL :
-	       "OpenCL: the program uses command buffers of more than 4 platforms: only those of "
-	       "the first 4 platforms are recorded";
+	       "OpenCL: the program uses command buffers of more than 4 platforms: the shim "
+	       "records command buffers of the first 4 platforms only";
 }
 
 void extensions__fill(cl_icd_dispatch *table)
